@@ -1,0 +1,218 @@
+"""``config.toml`` and the environment, typed. Flag over environment over file.
+
+An unknown key or a bad value is an error with file, line and a suggestion. Nothing here prints a secret.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from aria_tui import paths
+from aria_tui.errors import ConfigError
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every table: a key that isn't known is an error."""
+
+
+Seconds = Annotated[float, Meta(gt=0, le=3600)]
+
+
+class HubConfig(_Table):
+    url: str = ""
+    """Empty: the embedded Hub."""
+    token: str = ""
+    token_command: str = ""
+    """A command whose standard output is the token, e.g. ``pass show aria``."""
+    token_header: str = "Authorization"
+    """A plain Hub may want another header; anything but Authorization carries the bare token."""
+    headers: dict[str, str] = {}
+    kind: Literal["auto", "plain"] = "auto"
+    allow_http: bool = False
+    timeout: Seconds = 10.0
+    """How long a request of the drain may take."""
+    budget: Seconds = 3.0
+    """How long an immediate send, or a drain before a read, may keep the caller."""
+
+
+class QueueConfig(_Table):
+    journal: Literal["delete", "wal"] = "delete"
+    max_attempts: Annotated[int, Meta(ge=1, le=1000)] = 8
+    limit: Annotated[int, Meta(ge=1)] = 100_000
+    journal_days: Annotated[int, Meta(ge=0)] = 30
+
+
+class SyncConfig(_Table):
+    conflicts: Literal["ask", "mine", "theirs"] = "ask"
+    automatic: bool = True
+
+
+class UiConfig(_Table):
+    language: Literal["", "en", "pt_BR"] = ""
+    """Empty: from the locale."""
+    theme: str = ""
+    offline_tasks: Literal["hide", "last-seen"] = "hide"
+    animation: bool = False
+    keys: dict[str, str] = {}
+    """Command id → keys, comma separated: ``sync = "s,f5"``."""
+
+
+class BriefingConfig(_Table):
+    timezone: str = ""
+    reports: list[str] = []
+    daily_note: str = ""
+    timeout: Seconds = 5.0
+
+
+class ProjectsConfig(_Table):
+    roots: list[str] = []
+    depth: Annotated[int, Meta(ge=0, le=3)] = 3
+    stale_days: Annotated[int, Meta(ge=1)] = 7
+
+
+class DockerConfig(_Table):
+    enabled: bool = True
+    host: str = ""
+
+
+class CommandSecret(_Table):
+    command: str
+
+
+class CalendarSourceConfig(_Table):
+    url: str | CommandSecret | None = None
+    path: str | None = None
+    name: str = ""
+
+
+class CalendarConfig(_Table):
+    sources: list[CalendarSourceConfig] = []
+
+
+class FinanceConfig(_Table):
+    kind: Literal["", "http", "file", "hledger", "firefly"] = ""
+    url: str = ""
+    token: str = ""
+    token_command: str = ""
+    path: str = ""
+    currency: str = ""
+    budget_warning: Annotated[float, Meta(gt=0)] = 80
+    due_days: Annotated[int, Meta(ge=0, le=366)] = 5
+    summary_path: str = "/api/summary"
+    budget_path: str = "/api/budget"
+    recurring_path: str = "/api/recurring?days={days}"
+    income: str = "income"
+    expenses: str = "expenses"
+
+
+class Config(_Table):
+    hub: HubConfig = HubConfig()
+    queue: QueueConfig = QueueConfig()
+    sync: SyncConfig = SyncConfig()
+    ui: UiConfig = UiConfig()
+    briefing: BriefingConfig = BriefingConfig()
+    projects: ProjectsConfig = ProjectsConfig()
+    docker: DockerConfig = DockerConfig()
+    calendar: CalendarConfig = CalendarConfig()
+    finance: FinanceConfig = FinanceConfig()
+    sources: dict[str, dict[str, Any]] = {}
+    """Tables of a user's own sources: ``[sources.NAME]``."""
+
+
+def path() -> Path:
+    """``$ARIA_HOME/config.toml``, there or not."""
+    return paths.home() / "config.toml"
+
+
+def load(file: Path | None = None, environ: Mapping[str, str] | None = None) -> Config:
+    """Reads the file (a missing one is an empty one) and lays the environment over it.
+
+    Raises ConfigError with file, line and a suggestion.
+    """
+    file = file or path()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        text = ""
+    except UnicodeDecodeError:
+        raise ConfigError("is not UTF-8", path=str(file), hint="save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"can't be read: {error.strerror}", path=str(file)) from None
+    return _with_environment(parse(text, str(file)), os.environ if environ is None else environ)
+
+
+def parse(text: str, name: str = "config.toml") -> Config:
+    """Config from TOML text; ``name`` is the file's, for errors."""
+    try:
+        return msgspec.convert(tomllib.loads(text), Config)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+)", str(error))
+        line = int(found[1]) if found else None
+        raise ConfigError(f"is not TOML: {error}", path=name, line=line) from None
+    except msgspec.ValidationError as error:
+        raise _explain(str(error), text, name) from None
+
+
+def _with_environment(config: Config, environ: Mapping[str, str]) -> Config:
+    changes = {
+        field: environ[variable]
+        for field, variable in (("url", "ARIA_HUB_URL"), ("token", "ARIA_HUB_TOKEN"), ("kind", "ARIA_HUB_KIND"))
+        if environ.get(variable)
+    }
+    if not changes:
+        return config
+    if changes.get("kind", "plain") not in ("auto", "plain"):
+        raise ConfigError(f"ARIA_HUB_KIND is {changes['kind']!r}", hint='use "plain" or "auto"')
+    return msgspec.structs.replace(config, hub=msgspec.structs.replace(config.hub, **changes))
+
+
+def _explain(message: str, text: str, name: str) -> ConfigError:
+    """Turns msgspec's message into file, line and a suggestion."""
+    where = re.search(r" - at `\$\.?([^`]*)`", message)
+    steps = re.findall(r"[A-Za-z_][\w-]*", where[1]) if where else []
+    what = message[: where.start()] if where else message
+    hint = ""
+    if unknown := re.search(r"unknown field `([^`]*)`", what):
+        key = unknown[1]
+        table = _table_at(steps)
+        close = difflib.get_close_matches(key, table, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(table)}"
+        what = f"unknown key {key!r}{f' in [{steps[0]}]' if steps else ''}"
+        steps = [*steps, key]
+    else:
+        what = f"{'.'.join(steps) or 'the file'}: {what[0].lower()}{what[1:]}"
+    return ConfigError(what, path=name, line=_line_of(steps, text), hint=hint)
+
+
+def _table_at(steps: list[str]) -> list[str]:
+    kind: Any = Config
+    for step in steps:
+        kind = next((f.type for f in msgspec.structs.fields(kind) if f.encode_name == step), None)
+        if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+            return [f.encode_name for f in msgspec.structs.fields(CalendarSourceConfig)]
+    return [f.encode_name for f in msgspec.structs.fields(kind)]
+
+
+def _line_of(steps: list[str], text: str) -> int | None:
+    """The line of a key: within its table's header if there is one."""
+    if not steps:
+        return None
+    table, key = (steps[0], steps[-1]) if len(steps) > 1 else ("", steps[0])
+    inside = not table
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[\[?\s*([\w.\-]+)", line):
+            inside = header[1].split(".")[0] == table or (not table and header[1] == key)
+            if not table and header[1].split(".")[0] == key:
+                return number
+        if inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
+            return number
+    return next((n for n, line in enumerate(text.splitlines(), 1) if re.search(rf"\b{re.escape(key)}\b", line)), None)

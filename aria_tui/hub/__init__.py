@@ -1,0 +1,1 @@
+"""The Hub: the wire's shapes, the client that distrusts it, the reference server."""

@@ -165,7 +165,11 @@ def parse(text: str, name: str = "config.toml") -> Config:
 def _with_environment(config: Config, environ: Mapping[str, str]) -> Config:
     changes = {
         field: environ[variable]
-        for field, variable in (("url", "ARIA_HUB_URL"), ("token", "ARIA_HUB_TOKEN"), ("kind", "ARIA_HUB_KIND"))
+        for field, variable in (
+            ("url", "ARIA_HUB_URL"),
+            ("token", "ARIA_HUB_TOKEN"),
+            ("kind", "ARIA_HUB_KIND"),
+        )
         if environ.get(variable)
     }
     if not changes:
@@ -215,4 +219,6 @@ def _line_of(steps: list[str], text: str) -> int | None:
                 return number
         if inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
             return number
-    return next((n for n, line in enumerate(text.splitlines(), 1) if re.search(rf"\b{re.escape(key)}\b", line)), None)
+    return next(
+        (n for n, line in enumerate(text.splitlines(), 1) if re.search(rf"\b{re.escape(key)}\b", line)), None
+    )

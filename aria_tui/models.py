@@ -87,6 +87,8 @@ class QueueItem(Frozen):
     synced_at: str | None = None
     outcome: str = ""
     """For a journal row: applied, duplicate, superseded, cancelled, foreign."""
+    reason_args: dict[str, str] = {}
+    """What fills the reason's sentence (``outbox.reasons.SENTENCES``), so that a screen can say it in its language."""
 
 
 class QueueStatus(Frozen):

@@ -141,7 +141,9 @@ _TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)?\Z", re.ASCII
 )  # RFC 3339, section 5.6; the zone may be missing in what older programs wrote (SQLite's datetime('now')): UTC
 _DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z", re.ASCII | re.IGNORECASE)
+_UUID = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z", re.ASCII | re.IGNORECASE
+)
 
 
 def write_time(moment: datetime) -> str:

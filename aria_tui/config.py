@@ -27,13 +27,13 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
 
-class HubConfig(_Table):
+class HubConfig(_Table, frozen=True, kw_only=True):
     url: str = ""
     """Empty: the embedded Hub."""
     token: str = ""
     token_command: str = ""
     """A command whose standard output is the token, e.g. ``pass show aria``."""
-    token_header: str = "Authorization"
+    token_header: str = "Authorization"  # noqa: S105 - a header's name
     """A plain Hub may want another header; anything but Authorization carries the bare token."""
     headers: dict[str, str] = {}
     kind: Literal["auto", "plain"] = "auto"
@@ -44,19 +44,19 @@ class HubConfig(_Table):
     """How long an immediate send, or a drain before a read, may keep the caller."""
 
 
-class QueueConfig(_Table):
+class QueueConfig(_Table, frozen=True, kw_only=True):
     journal: Literal["delete", "wal"] = "delete"
     max_attempts: Annotated[int, Meta(ge=1, le=1000)] = 8
     limit: Annotated[int, Meta(ge=1)] = 100_000
     journal_days: Annotated[int, Meta(ge=0)] = 30
 
 
-class SyncConfig(_Table):
+class SyncConfig(_Table, frozen=True, kw_only=True):
     conflicts: Literal["ask", "mine", "theirs"] = "ask"
     automatic: bool = True
 
 
-class UiConfig(_Table):
+class UiConfig(_Table, frozen=True, kw_only=True):
     language: Literal["", "en", "pt_BR"] = ""
     """Empty: from the locale."""
     theme: str = ""
@@ -66,39 +66,39 @@ class UiConfig(_Table):
     """Command id → keys, comma separated: ``sync = "s,f5"``."""
 
 
-class BriefingConfig(_Table):
+class BriefingConfig(_Table, frozen=True, kw_only=True):
     timezone: str = ""
     reports: list[str] = []
     daily_note: str = ""
     timeout: Seconds = 5.0
 
 
-class ProjectsConfig(_Table):
+class ProjectsConfig(_Table, frozen=True, kw_only=True):
     roots: list[str] = []
     depth: Annotated[int, Meta(ge=0, le=3)] = 3
     stale_days: Annotated[int, Meta(ge=1)] = 7
 
 
-class DockerConfig(_Table):
+class DockerConfig(_Table, frozen=True, kw_only=True):
     enabled: bool = True
     host: str = ""
 
 
-class CommandSecret(_Table):
+class CommandSecret(_Table, frozen=True, kw_only=True):
     command: str
 
 
-class CalendarSourceConfig(_Table):
+class CalendarSourceConfig(_Table, frozen=True, kw_only=True):
     url: str | CommandSecret | None = None
     path: str | None = None
     name: str = ""
 
 
-class CalendarConfig(_Table):
+class CalendarConfig(_Table, frozen=True, kw_only=True):
     sources: list[CalendarSourceConfig] = []
 
 
-class FinanceConfig(_Table):
+class FinanceConfig(_Table, frozen=True, kw_only=True):
     kind: Literal["", "http", "file", "hledger", "firefly"] = ""
     url: str = ""
     token: str = ""
@@ -114,7 +114,7 @@ class FinanceConfig(_Table):
     expenses: str = "expenses"
 
 
-class Config(_Table):
+class Config(_Table, frozen=True, kw_only=True):
     hub: HubConfig = HubConfig()
     queue: QueueConfig = QueueConfig()
     sync: SyncConfig = SyncConfig()
@@ -219,6 +219,4 @@ def _line_of(steps: list[str], text: str) -> int | None:
                 return number
         if inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
             return number
-    return next(
-        (n for n, line in enumerate(text.splitlines(), 1) if re.search(rf"\b{re.escape(key)}\b", line)), None
-    )
+    return next((n for n, line in enumerate(text.splitlines(), 1) if re.search(rf"\b{re.escape(key)}\b", line)), None)

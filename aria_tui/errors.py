@@ -91,6 +91,4 @@ class HubUnavailable(AriaError):
 
     def __init__(self, state: str, reason: str, *, since: str | None = None) -> None:
         self.state, self.reason, self.since = state, reason, since
-        super().__init__(
-            f"Hub {state.replace('_', ' ')}: {reason}" if reason else f"Hub {state.replace('_', ' ')}"
-        )
+        super().__init__(f"Hub {state.replace('_', ' ')}: {reason}" if reason else f"Hub {state.replace('_', ' ')}")

@@ -27,10 +27,7 @@ class Frozen(msgspec.Struct, frozen=True, kw_only=True):
     """Base of the program's values: immutable, compared by content, encoded by msgspec."""
 
 
-# ---- writes ---------------------------------------------------------------------------------------------------
-
-
-class WriteResult(Frozen, omit_defaults=False):
+class WriteResult(Frozen, frozen=True, kw_only=True):
     """The answer to one write. ``id`` is the entity's (a date for a briefing); ``queue_id`` its queue number."""
 
     status: WriteStatus
@@ -40,10 +37,7 @@ class WriteResult(Frozen, omit_defaults=False):
     queue_id: int | UnsetType = UNSET
 
 
-# ---- the Hub --------------------------------------------------------------------------------------------------
-
-
-class HubStatus(Frozen):
+class HubStatus(Frozen, frozen=True, kw_only=True):
     """How the Hub stands, as far as this process knows.
 
     ``since``: when this state began; ``reason``: why, in words, empty when online; ``next_probe_in``: seconds.
@@ -65,10 +59,7 @@ class HubStatus(Frozen):
     """Share of the last 7 days' probes that were answered, 0 to 1; None when there were none."""
 
 
-# ---- the queue ------------------------------------------------------------------------------------------------
-
-
-class QueueItem(Frozen):
+class QueueItem(Frozen, frozen=True, kw_only=True):
     """One row that waits, is parked, or was delivered. ``payload`` is the stored text, byte for byte."""
 
     id: int
@@ -91,7 +82,7 @@ class QueueItem(Frozen):
     """What fills the reason's sentence (``outbox.reasons.SENTENCES``), so that a screen can say it in its language."""
 
 
-class QueueStatus(Frozen):
+class QueueStatus(Frozen, frozen=True, kw_only=True):
     """What waits: ``items`` holds the first five rows; ``oldest`` the first waiting row's time by queue order."""
 
     pending_total: int = 0
@@ -104,8 +95,8 @@ class QueueStatus(Frozen):
     held: int = 0
 
 
-class Conflict(Frozen):
-    """A conflict in the inbox: ``base`` and ``mine`` hold the fields that the edit changes, ``theirs`` the Hub's copy."""
+class Conflict(Frozen, frozen=True, kw_only=True):
+    """A conflict in the inbox: ``base`` and ``mine`` hold the changed fields, ``theirs`` the Hub's copy."""
 
     id: int
     operation: str
@@ -119,7 +110,7 @@ class Conflict(Frozen):
     """The fields that really conflict."""
 
 
-class SyncReport(Frozen):
+class SyncReport(Frozen, frozen=True, kw_only=True):
     """The end of a sync. ``dead_letters`` and ``conflicts`` count the new ones of this run."""
 
     synced: int = 0
@@ -133,7 +124,7 @@ class SyncReport(Frozen):
     sentence: str = ""
 
 
-class SyncProgress(Frozen):
+class SyncProgress(Frozen, frozen=True, kw_only=True):
     """One step of a drain, this process's or (``own`` False) another's. ``rate`` is operations a second."""
 
     done: int = 0
@@ -148,7 +139,7 @@ class SyncProgress(Frozen):
     own: bool = True
 
 
-class SyncFinished(Frozen):
+class SyncFinished(Frozen, frozen=True, kw_only=True):
     """The last event of a drain."""
 
     report: SyncReport
@@ -158,10 +149,7 @@ class SyncFinished(Frozen):
 SyncEvent = SyncProgress | SyncFinished
 
 
-# ---- tasks and insights as seen ---------------------------------------------------------------------------------
-
-
-class TaskView(Frozen):
+class TaskView(Frozen, frozen=True, kw_only=True):
     """A task as the Hub last gave it, with this machine's waiting changes laid over it."""
 
     id: str
@@ -180,7 +168,7 @@ class TaskView(Frozen):
     mark: Mark = ""
 
 
-class TaskList(Frozen):
+class TaskList(Frozen, frozen=True, kw_only=True):
     """Tasks, newest first. ``source`` last-seen: the Hub was away and ``as_of`` is when they were read."""
 
     tasks: tuple[TaskView, ...] = ()
@@ -188,7 +176,7 @@ class TaskList(Frozen):
     source: Literal["hub", "last-seen"] = "hub"
 
 
-class InsightView(Frozen):
+class InsightView(Frozen, frozen=True, kw_only=True):
     id: str
     content: str
     project: str | None = None
@@ -198,22 +186,19 @@ class InsightView(Frozen):
     mark: Mark = ""
 
 
-class InsightList(Frozen):
+class InsightList(Frozen, frozen=True, kw_only=True):
     insights: tuple[InsightView, ...] = ()
     as_of: str | None = None
     source: Literal["hub", "last-seen"] = "hub"
 
 
-# ---- the briefing -----------------------------------------------------------------------------------------------
-
-
-class Alert(Frozen):
+class Alert(Frozen, frozen=True, kw_only=True):
     level: AlertLevel
     source: str
     text: str
 
 
-class Section(Frozen):
+class Section(Frozen, frozen=True, kw_only=True):
     """One section of the briefing. ``data`` has the shape that briefing.md gives for ``name``; ``reason`` says why
     it isn't ``ok``; ``as_of`` is the time of data that is not of now."""
 
@@ -225,7 +210,7 @@ class Section(Frozen):
     alerts: tuple[Alert, ...] = ()
 
 
-class BriefingDoc(Frozen):
+class BriefingDoc(Frozen, frozen=True, kw_only=True):
     """A whole briefing; sections in the order of ``briefing.SECTIONS``."""
 
     date: str
@@ -236,10 +221,7 @@ class BriefingDoc(Frozen):
     sections: tuple[Section, ...] = ()
 
 
-# ---- notices to whoever watches -----------------------------------------------------------------------------------
-
-
-class Change(Frozen):
+class Change(Frozen, frozen=True, kw_only=True):
     """Something a screen may want to read again, or progress to draw."""
 
     what: Literal["hub", "queue", "tasks", "insights", "sync", "notice"]

@@ -135,15 +135,11 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     server_time: str
 
 
-# ---- times, ids, entities -----------------------------------------------------------------------------------------
-
 _TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)?\Z", re.ASCII
 )  # RFC 3339, section 5.6; the zone may be missing in what older programs wrote (SQLite's datetime('now')): UTC
 _DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
-_UUID = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z", re.ASCII | re.IGNORECASE
-)
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z", re.ASCII | re.IGNORECASE)
 
 
 def write_time(moment: datetime) -> str:
@@ -191,8 +187,6 @@ def canonical(value: Any) -> bytes:
     """JSON with sorted keys and no white space, UTF-8."""
     return msgspec.json.encode(value, order="sorted")
 
-
-# ---- validation ---------------------------------------------------------------------------------------------------
 
 Check = Callable[[str, Any], str | None]
 """Takes a field's name and value, gives None or why the value can't be accepted."""
@@ -356,7 +350,7 @@ OPERATIONS: dict[str, int] = dict.fromkeys(_FIELDS, SCHEMA_VERSION)
 """Operations by name, with the schema version that this program speaks."""
 
 
-def validate(operation: str, payload: Any) -> dict[str, Any]:
+def validate(operation: str, given: Any) -> dict[str, Any]:
     """Checks an operation's payload and gives it in the contract's form (a task's ``project`` read as
     ``project_name``; None for a field that may be absent is the same as absent, on a create).
 
@@ -364,10 +358,10 @@ def validate(operation: str, payload: Any) -> dict[str, Any]:
     """
     if operation not in _FIELDS:
         raise ValueError(f"unknown operation {operation!r}")
-    if not isinstance(payload, dict):
+    if not isinstance(given, dict):
         raise InvalidInput("the payload must be a JSON object")
     required, checks = _FIELDS[operation]
-    payload = dict(payload)
+    payload: dict[str, Any] = dict(given)
     errors: list[FieldError] = []
     if operation == "create_task":
         _rename_project(payload, errors, "")

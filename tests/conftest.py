@@ -1,0 +1,84 @@
+"""Fixtures that many tests share: the program, a Hub, a proxy and a terminal, all real and all ended afterwards."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.aria import Aria
+from tests.helpers.hub import HubProcess
+from tests.helpers.proxy import FaultProxy, RawServer, Request
+from tests.helpers.tmux import Tmux
+
+
+@pytest.fixture
+def aria(tmp_path: Path) -> Iterator[Aria]:
+    """The program over an empty home."""
+    program = Aria(tmp_path)
+    yield program
+    program.close()
+
+
+@pytest.fixture
+def make_aria(tmp_path: Path) -> Iterator[Callable[[str], Aria]]:
+    """More homes: ``make_aria("laptop")``."""
+    made: list[Aria] = []
+
+    def make(name: str) -> Aria:
+        made.append(Aria(tmp_path / name))
+        return made[-1]
+
+    yield make
+    for program in made:
+        program.close()
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[HubProcess]:
+    """A running Hub with a token."""
+    process = HubProcess(tmp_path)
+    try:
+        yield process.start()
+    finally:
+        process.close()
+
+
+@pytest.fixture
+def proxy(hub: HubProcess) -> Iterator[FaultProxy]:
+    """A proxy before the Hub."""
+    between = FaultProxy(hub.port)
+    yield between
+    between.close()
+
+
+@pytest.fixture
+def raw_server() -> Iterator[Callable[[Callable[[Request], bytes]], RawServer]]:
+    """Servers that answer with the bytes a test gives."""
+    made: list[RawServer] = []
+
+    def make(reply: Callable[[Request], bytes]) -> RawServer:
+        made.append(RawServer(reply))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.close()
+
+
+@pytest.fixture
+def terminal() -> Iterator[Callable[..., Tmux]]:
+    """Real terminals: ``terminal(width, height).run(aria)``."""
+    if shutil.which("tmux") is None:
+        pytest.fail("these tests need tmux: install it (apt-get install tmux)")
+    made: list[Tmux] = []
+
+    def make(width: int = 120, height: int = 40) -> Tmux:
+        made.append(Tmux(width, height))
+        return made[-1]
+
+    yield make
+    for session in made:
+        session.close()

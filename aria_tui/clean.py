@@ -14,7 +14,7 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 ELLIPSIS = "…"
 
 _PLAIN = re.compile(r"[\x20-\x7e\xa0-\xac\xae-\u02ff\u0370-\u0377\u037a-\u037f\u0400-\u0482]*\Z")
-_JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]")
+_JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb][\u1100-\u11ff\ua960-\ua97c\uac00-\ud7fb]*")
 _ZWJ = "\u200d"
 _DOTTED_CIRCLE = "\u25cc"
 
@@ -72,8 +72,8 @@ def pad(text: str, cells: int) -> str:
 def _visible_line(line: str) -> str:
     if _PLAIN.match(line):
         return line
-    if _JAMO.search(line):
-        line = unicodedata.normalize("NFC", line)  # separate jamo are measured differently, syllables are not
+    # Separate jamo are measured differently by different terminals, whole syllables are not.
+    line = _JAMO.sub(lambda found: unicodedata.normalize("NFC", found[0]), line)
     shown: list[str] = []
     index, count = 0, len(line)
     while index < count:

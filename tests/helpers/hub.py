@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tests.helpers.aria import Aria, end
+from tests.helpers.proxy import answer
 from tests.helpers.waiting import wait_until
 
 
@@ -106,6 +107,21 @@ class HubProcess:
     def get(self, path: str, *, token: str = "") -> Any:
         """A JSON document of the Hub's, read past any proxy and past our own client."""
         return ask(self.url + path, token or self.token)[2]
+
+    def apply(self, op: dict[str, Any]) -> dict[str, Any]:
+        """Sends one operation and gives its result."""
+        return dict(
+            ask(self.url + "/api/queue", self.token, method="POST", body={"ops": [op], "client_id": "t"})[2]["results"][
+                0
+            ]
+        )
+
+    def says(self, document: Any, status: int = 200, **headers: str) -> bytes:
+        """A whole answer as this Hub gives it, with its own id, for a test that speaks in its place."""
+        meta = self.get("/api/meta")
+        kind = "application/json" if status < 400 else "application/problem+json"
+        own = {"Aria-Hub-Id": meta["hub_id"], "Aria-Hub-Epoch": meta["epoch"]}
+        return answer(status, json.dumps(document).encode(), kind, **own, **headers)
 
     def rows(self, sql: str, *args: Any) -> list[tuple[Any, ...]]:
         """Rows of the Hub's own database, read only."""

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 Name = Literal[
-    "refuse", "latency", "drop", "cut_answer", "cut_after", "blackhole", "answer", "duplicate", "raw", "rewrite"
+    "refuse", "latency", "drop", "cut_answer", "cut_after", "blackhole", "answer", "duplicate", "rewrite"
 ]  # fmt: skip
 
 
@@ -57,7 +57,10 @@ class Request:
 
 @dataclass
 class Toxic:
-    """One fault. ``when`` picks the requests, ``times`` bounds how often (None: for as long as it is there)."""
+    """One fault. ``when`` picks the requests, ``times`` bounds how often (None: for as long as it is there).
+
+    ``rewrite`` changes the Hub's answer, after the Hub did its work; ``raw`` or ``reply`` answer in the Hub's place.
+    """
 
     name: Name
     times: int | None = None
@@ -66,6 +69,7 @@ class Toxic:
     bytes: int = 0
     raw: bytes = b""
     rewrite: Callable[[Request, bytes], bytes] = lambda request, answer: answer
+    reply: Callable[[Request], bytes] | None = None
 
     def takes(self, request: Request) -> bool:
         if self.times == 0 or not self.when(request):
@@ -194,8 +198,8 @@ class FaultProxy:
             case Toxic(name="blackhole"):
                 await asyncio.sleep(toxic.seconds or 3600)
                 return False
-            case Toxic(name="answer" | "raw"):
-                writer.write(toxic.raw)
+            case Toxic(name="answer"):
+                writer.write(toxic.reply(request) if toxic.reply else toxic.raw)
                 await writer.drain()
                 return False
         given = await self._ask_upstream(request)

@@ -1,0 +1,338 @@
+"""The queue's file when the world is not kind: locked, full, damaged, not ours, newer, not valid text."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.aria import Aria, Done
+from tests.helpers.hub import HubProcess
+from tests.helpers.tmux import Tmux
+
+HOLDER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextlib.contextmanager
+def write_lock(file: Path) -> Iterator[Callable[[], None]]:
+    """Another process holds the file's write lock until the given call, or the end."""
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdout and holder.stdin
+    try:
+        assert holder.stdout.readline() == b"held\n"
+        yield holder.kill
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def integrity(aria: Aria) -> str:
+    with sqlite3.connect(aria.queue_file) as db:
+        answer = str(db.execute("PRAGMA integrity_check").fetchone()[0])
+    db.close()
+    return answer
+
+
+def test_a_write_lock_of_three_seconds_is_waited_for(aria: Aria) -> None:
+    aria("task", "add", "first", "--offline").ok()
+    with write_lock(aria.queue_file) as release:
+        letting_go = threading.Timer(3, release)
+        letting_go.start()
+        done = aria("task", "add", "second", "--offline", timeout=20)
+        letting_go.join()
+    assert done.status == 0 and "queued" in done.out, done
+    assert aria.waiting() == 2
+
+
+def test_a_write_lock_held_for_ever_is_told_and_nothing_is_sent(aria: Aria, hub: HubProcess) -> None:
+    aria("task", "add", "first", "--offline").ok()
+    aria.use(hub.url, hub.token)
+    with write_lock(aria.queue_file):
+        done = aria("task", "add", "words worth keeping", timeout=14)
+    assert done.status != 0
+    assert "not saved" in done.err and "words worth keeping" in done.err and "queue.db" in done.err
+    assert "queued" not in done.out
+    assert hub.count("tasks") == 0
+    assert aria.waiting() == 1
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system of 1 MiB."""
+    folder.mkdir(parents=True)
+    if os.getuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "aria-test", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill_up(folder: Path) -> Path:
+    ballast = folder / "ballast"
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(b"x" * 4096):
+            pass
+    return ballast
+
+
+def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
+    aria = Aria(tmp_path)
+    with small_disk(aria.home):
+        for n in range(3):
+            aria("task", "add", f"early {n}", "--offline").ok()
+        ballast = fill_up(aria.home)
+        done = aria("task", "add", "one too many " + "x" * 480, "--offline")
+        while done.status == 0:  # what was free inside the file's own pages is used up
+            done = aria("insight", "add", "filler " + "x" * 30_000, "--offline")
+        assert "not saved" in done.err and "disk full" in done.err.lower() and "queued" not in done.out, done
+        before = aria.waiting()
+        assert before >= 3
+        assert integrity(aria) == "ok"
+        ballast.unlink()
+        aria("task", "add", "after", "--offline").ok()
+        assert aria.waiting() == before + 1
+        assert integrity(aria) == "ok"
+
+
+def test_on_a_full_disk_the_screen_keeps_what_was_typed(tmp_path: Path, terminal: Callable[..., Tmux]) -> None:
+    aria = Aria(tmp_path)
+    with small_disk(aria.home):
+        aria("task", "add", "early", "--offline").ok()
+        screen = terminal().run(aria)
+        screen.wait_for("early")
+        ballast = fill_up(aria.home)
+        words = "typed with care"
+        for _ in range(40):  # what was free inside the file's own pages is used up first
+            screen.keys("i")
+            screen.wait_for("nsight")
+            screen.type(words)
+            screen.wait_for(words)
+            screen.keys("C-s")
+            shown = screen.wait_for("ot saved") if _ else screen.screen()
+            if "ot saved" in shown:
+                break
+        assert words in screen.wait_for("ot saved")
+        ballast.unlink()
+        screen.keys("C-s")
+        screen.wait_for("queued")
+
+
+def broken(aria: Aria, how: str) -> None:
+    dice = random.Random(7)
+    data = bytearray(aria.queue_file.read_bytes())
+    match how:
+        case "header":
+            data[:100] = dice.randbytes(100)
+        case "half":
+            data = data[: len(data) // 2]
+        case "flipped":
+            for _ in range(100):
+                data[dice.randrange(len(data))] ^= 0xFF
+        case "text":
+            data = bytearray(b"this was never a database\n" * 1000)
+    aria.queue_file.write_bytes(data)
+
+
+@pytest.mark.parametrize("how", ["header", "half", "flipped", "text"])
+def test_a_damaged_file_is_set_aside_whole_and_new_saves_work(aria: Aria, hub: HubProcess, how: str) -> None:
+    aria.use("http://127.0.0.1:9", "token")
+    for n in range(3):
+        aria("insight", "add", f"row {n} " + "y" * 6000, "--offline").ok()
+    broken(aria, how)
+    damaged = aria.queue_file.read_bytes()
+    done = aria("insight", "add", "after the damage", "--offline")
+    assert done.status == 0 and "queued" in done.out, done
+    kept = [f for f in aria.home.iterdir() if f.name != "queue.db" and f.is_file() and f.read_bytes() == damaged]
+    if how == "flipped" and not kept:
+        assert integrity(aria) == "ok" or damaged_rows_are_read(aria), "neither set aside nor sound"
+    else:
+        assert len(kept) == 1, sorted(f.name for f in aria.home.iterdir())
+        assert kept[0].name in done.err + aria("queue").err + aria("queue").out, "the banner names the old file"
+    assert "after the damage" in aria("queue", "list", "--json").ok().out
+
+
+def damaged_rows_are_read(aria: Aria) -> bool:
+    return aria.waiting() >= 1
+
+
+def test_the_screen_starts_over_a_damaged_file_with_a_banner(aria: Aria, terminal: Callable[..., Tmux]) -> None:
+    aria("insight", "add", "early", "--offline").ok()
+    broken(aria, "header")
+    screen = terminal().run(aria)
+    shown = screen.wait_for("Queue", "Briefing")
+    screen.wait_for("damaged")
+    assert shown and screen.alive()
+
+
+def as_nobody(aria: Aria, *args: str, wrap: tuple[str, ...] = ()) -> Done:
+    """Runs one command as a user who is not root: root may write everywhere."""
+    who = {"user": 65534, "group": 65534, "extra_groups": []} if os.getuid() == 0 else {}
+    done = subprocess.run(
+        [*wrap, *aria.command, *args], env=aria.environment(), cwd="/", capture_output=True, text=True, timeout=60,
+        **who,  # type: ignore[call-overload]
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr + done.stdout, done.stderr
+    return Done(args, done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def open_aria() -> Iterator[Aria]:
+    """A home that a stranger to this user can reach: not below pytest's private folder."""
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix="aria-open-"))
+    folder.chmod(0o777)
+    program = Aria(folder)
+    (folder / "user").chmod(0o777)
+    yield program
+    program.close()
+    shutil.rmtree(folder)
+
+
+def refused(done: Done, *, path: str) -> None:
+    assert done.status == 1, done
+    assert "not saved" in done.err or "queue unavailable" in done.err, done
+    assert path in done.err, done
+    assert "queued" not in done.out
+
+
+def test_a_home_of_somebody_else_is_told(open_aria: Aria, hub: HubProcess) -> None:
+    open_aria.home.mkdir(mode=0o755)
+    if os.getuid() != 0:
+        open_aria.home.chmod(0o555)
+    open_aria.use(hub.url, hub.token)
+    refused(as_nobody(open_aria, "task", "add", "x"), path=str(open_aria.home))
+    assert hub.count("tasks") == 0, "what was not saved was not sent either"
+
+
+def test_a_home_that_is_a_file_is_told(open_aria: Aria, hub: HubProcess) -> None:
+    open_aria.home.write_text("not a folder")
+    open_aria.use(hub.url, hub.token)
+    refused(as_nobody(open_aria, "task", "add", "x"), path=str(open_aria.home))
+    assert hub.count("tasks") == 0
+    assert open_aria.home.read_text() == "not a folder"
+
+
+def test_a_read_only_mount_is_told(open_aria: Aria, hub: HubProcess) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root may mount")
+    open_aria.home.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,mode=0777", "aria-test", str(open_aria.home)], check=True)
+    try:
+        open_aria.use(hub.url, hub.token)
+        refused(as_nobody(open_aria, "task", "add", "x"), path=str(open_aria.home))
+        assert hub.count("tasks") == 0
+    finally:
+        subprocess.run(["umount", "-l", str(open_aria.home)], check=True)
+
+
+def test_a_file_system_without_locks_is_told(open_aria: Aria, hub: HubProcess) -> None:
+    """As on a network file system whose lock service is away."""
+    if shutil.which("strace") is None:
+        pytest.fail("this test needs strace: install it (apt-get install strace)")
+    open_aria.use(hub.url, hub.token)
+    quiet = ("strace", "-f", "-qqq", "-o", "/dev/null")
+    wrap = (*quiet, "-e", "trace=fcntl,flock", "-e", "inject=fcntl,flock:error=ENOLCK")
+    done = as_nobody(open_aria, "task", "add", "x", wrap=wrap)
+    refused(done, path=str(open_aria.home))
+    assert hub.count("tasks") == 0
+
+
+def test_the_screen_loads_where_the_queue_can_t(open_aria: Aria, terminal: Callable[..., Tmux]) -> None:
+    open_aria.home.write_text("not a folder")
+    screen = terminal().run(open_aria)
+    screen.wait_for("Briefing", "queue unavailable")
+    assert screen.alive()
+    assert "Traceback" not in screen.screen()
+
+
+def test_a_file_from_a_newer_version_is_not_touched(aria: Aria, terminal: Callable[..., Tmux]) -> None:
+    aria.use("http://127.0.0.1:9", "token")
+    aria("task", "add", "early", "--offline").ok()
+    with sqlite3.connect(aria.queue_file) as db:
+        db.execute("PRAGMA user_version = 4000")
+        db.execute("CREATE TABLE of_the_future (x)")
+    db.close()
+    before = hashlib.sha256(aria.queue_file.read_bytes()).hexdigest()
+    for args in (("task", "add", "late"), ("queue", "status"), ("sync",), ("queue", "list")):
+        done = aria(*args)
+        assert done.status == 1, done
+        assert "newer version" in done.err, done
+    screen = terminal().run(aria)
+    screen.wait_for("newer version", "Briefing")
+    screen.keys("q")
+    screen.wait_for("exit-status=0")
+    assert hashlib.sha256(aria.queue_file.read_bytes()).hexdigest() == before
+
+
+OLD_SHAPE = """
+CREATE TABLE queue(id INTEGER PRIMARY KEY AUTOINCREMENT, operation TEXT NOT NULL, payload TEXT NOT NULL,
+    created_at TEXT NOT NULL DEFAULT (datetime('now')), synced_at TEXT, error TEXT);
+CREATE INDEX idx_queue_unsynced ON queue(synced_at) WHERE synced_at IS NULL;
+"""
+
+
+def test_killed_while_an_old_file_is_migrated_nothing_is_lost(tmp_path: Path) -> None:
+    """10,000 rows of the old shape; the first command dies at moments all over the migration."""
+    rows = 10_000
+    original = tmp_path / "old.db"
+    with sqlite3.connect(original) as db:
+        db.executescript(OLD_SHAPE)
+        db.executemany(
+            "INSERT INTO queue (operation, payload, synced_at) VALUES ('create_task', ?, ?)",
+            [(f'{{"title": "task {n}"}}', "2026-02-21 08:14:22" if n % 2 else None) for n in range(rows)],
+        )
+    db.close()
+    dice = random.Random(3)
+    for attempt in range(8):
+        aria = Aria(tmp_path / str(attempt))
+        aria.home.mkdir(mode=0o700)
+        shutil.copy(original, aria.queue_file)
+        command = aria.start("queue", "status")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            command.process.wait(dice.uniform(0.1, 0.9))
+        command.kill()
+        assert aria.waiting() == rows // 2
+        with sqlite3.connect(aria.queue_file) as db:
+            kept = db.execute("SELECT id, operation, payload, synced_at IS NULL FROM queue ORDER BY id").fetchall()
+            assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        db.close()
+        assert kept == [(n + 1, "create_task", f'{{"title": "task {n}"}}', n % 2 == 0) for n in range(rows)]
+
+
+@pytest.mark.parametrize("bad", [b"caf\xe9", b"\xed\xa0\xbd", b"x\xff"])
+def test_an_argument_that_is_not_utf8_is_refused_and_no_row_made(aria: Aria, bad: bytes) -> None:
+    for words in ((b"task", b"add"), (b"insight", b"add")):
+        done = aria(*words, bad, b"--offline")
+        assert done.status == 2 and "UTF-8" in done.err, done
+    piped = aria("insight", "add", "-", "--offline", stdin=bad)
+    assert piped.status == 2 and "UTF-8" in piped.err, piped
+    assert aria.waiting() == 0
+
+
+def test_text_that_can_t_be_kept_is_refused_with_the_same_words(aria: Aria) -> None:
+    too_long = aria("task", "add", "x" * 501, "--offline")
+    assert too_long.status == 2 and "501" in too_long.err, too_long
+    zero = aria("insight", "add", "-", "--offline", stdin=b"a\x00b")
+    assert zero.status == 2 and "U+0000" in zero.err, zero
+    empty = aria("task", "add", "   ", "--offline")
+    assert empty.status == 2, empty
+    assert aria.waiting() == 0

@@ -1,0 +1,81 @@
+"""What an error of SQLite or of the file system means for the queue's user: a reason in words and a way out."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import sqlite3
+from pathlib import Path
+
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ncpfs", "fuse.sshfs", "fuse.rclone", "davfs"}
+_ELSEWHERE = "set ARIA_HOME to a folder on a local disk"
+
+
+class Damaged(Exception):
+    """The file is not a sound SQLite database."""
+
+
+def is_damage(error: Exception) -> bool:
+    """True where SQLite says that the file itself is broken (not locked, not full, not forbidden)."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return isinstance(error, Damaged) or (code is not None and code & 0xFF in _DAMAGE)
+
+
+def explain(error: Exception, path: Path) -> tuple[str, str]:
+    """Reason and way out for an error met while opening or writing the queue."""
+    if isinstance(error, OSError):
+        return _explain_os(error)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_space(path)):
+        return "disk full", "free some space and save again"
+    reasons = {
+        sqlite3.SQLITE_BUSY: ("another program holds the queue's lock", "close it, or see `aria doctor`"),
+        sqlite3.SQLITE_LOCKED: ("another program holds the queue's lock", "close it, or see `aria doctor`"),
+        sqlite3.SQLITE_READONLY: ("the file can't be written", "check its permissions, or set ARIA_HOME"),
+        sqlite3.SQLITE_CANTOPEN: ("the file can't be opened", "check its folder's permissions, or set ARIA_HOME"),
+        sqlite3.SQLITE_PERM: ("permission denied", "check its permissions, or set ARIA_HOME"),
+        sqlite3.SQLITE_PROTOCOL: ("the file system does not lock files", _ELSEWHERE),
+    }
+    if code == sqlite3.SQLITE_IOERR:
+        if network := network_file_system(path):
+            return f"the network file system ({network}) failed", _ELSEWHERE
+        return f"the disk failed ({error})", "check the disk"
+    return reasons.get(code, (str(error), "see `aria doctor`"))
+
+
+def _explain_os(error: OSError) -> tuple[str, str]:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return "disk full", "free some space and save again"
+        case errno.EROFS:
+            return "the file system is read-only", "set ARIA_HOME to a folder that can be written"
+        case errno.EACCES | errno.EPERM:
+            return "permission denied", "make it yours, or set ARIA_HOME to a folder of yours"
+        case errno.ENOTDIR | errno.EEXIST:
+            return "its folder is a file", "move that file away, or set ARIA_HOME"
+        case _:
+            return error.strerror or str(error), "set ARIA_HOME to another folder"
+
+
+def _no_space(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < 64 * 1024
+    except OSError:
+        return False
+
+
+def network_file_system(path: Path) -> str | None:
+    """The kind of network file system that the path is on, or None (also where that can't be told)."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+        place = str(path.resolve())
+    except OSError:
+        return None
+    best, kind = "", ""
+    for line in mounts:
+        fields = line.split(" ")
+        where = fields[1].replace("\\040", " ")
+        if (place == where or place.startswith(where.rstrip("/") + "/")) and len(where) >= len(best):
+            best, kind = where, fields[2]
+    return kind if kind in _NETWORK else None

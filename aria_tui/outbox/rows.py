@@ -1,0 +1,138 @@
+"""Rows of the queue as the drain, the folding and the lists see them, and the statements that read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import aiosqlite
+import msgspec
+
+from aria_tui.hub.contract import SCHEMA_VERSION, Op, data_problem, entity_of, read_time, write_time
+from aria_tui.outbox.ids import new_id
+from aria_tui.outbox.store import Store
+
+COLUMNS = (
+    "id, operation, payload, created_at, op_id, entity, origin, target, base_version, base, schema_version,"
+    " sent_at, tries, attempts, why, due, due_boot, error, edited_from"
+)
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True):
+    """A waiting row, in the order of ``COLUMNS``. ``sent_at`` None: it was never sent, so it may be folded."""
+
+    id: int
+    operation: str
+    payload: str
+    created_at: str
+    op_id: str
+    entity: str
+    origin: str
+    target: str
+    base_version: int | None
+    base: str | None
+    schema_version: int
+    sent_at: str | None
+    tries: int
+    attempts: int
+    why: str | None
+    due: float | None
+    due_boot: str | None
+    error: str | None
+    edited_from: str | None
+
+    @property
+    def ours(self) -> bool:
+        """Accepted by this program, so that its payload is known to be valid and it may be folded."""
+        return self.origin in ("tui", "cli", "mcp")
+
+    def arguments(self) -> dict[str, Any]:
+        """The payload as an object. Raises ValueError when it is none."""
+        value = json.loads(self.payload)
+        if not isinstance(value, dict):
+            raise ValueError("the payload is not a JSON object")
+        return value
+
+
+async def page(store: Store, after: int, limit: int) -> list[Row]:
+    """Waiting rows by id, through the partial index."""
+    sql = f"SELECT {COLUMNS} FROM queue WHERE synced_at IS NULL AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
+    return [Row(*row) for row in await store.read(sql, (after, limit))]
+
+
+async def of_entity(store: Store, entity: str) -> list[Row]:
+    """What waits for one entity, by id."""
+    sql = f"SELECT {COLUMNS} FROM queue WHERE synced_at IS NULL AND entity = ? ORDER BY id"  # noqa: S608
+    return [Row(*row) for row in await store.read(sql, (entity,))]
+
+
+async def adopt_strangers(store: Store, target: str) -> int:
+    """Gives each stranger's row its operation id, entity and target, committed, and says how many there were."""
+    if not await store.read("SELECT 1 FROM queue WHERE op_id IS NULL AND synced_at IS NULL LIMIT 1"):
+        return 0
+
+    async def job(connection: aiosqlite.Connection) -> int:
+        found = await connection.execute_fetchall(
+            "SELECT id, operation, payload FROM queue WHERE op_id IS NULL AND synced_at IS NULL ORDER BY id"
+        )
+        changes = []
+        for number, operation, payload in found:
+            op_id = new_id()
+            changes.append((op_id, _stranger_entity(operation, payload, op_id), target, number))
+        await connection.executemany(
+            "UPDATE queue SET op_id = ?, entity = ?, origin = ifnull(origin, 'other'), target = ifnull(target, ?)"
+            " WHERE id = ?",
+            changes,
+        )
+        return len(changes)
+
+    return await store.write(job)
+
+
+def _stranger_entity(operation: str, payload: str, op_id: str) -> str:
+    try:
+        value = json.loads(payload)
+    except (ValueError, RecursionError):
+        value = None
+    return entity_of(operation, value if isinstance(value, dict) else {}, op_id)
+
+
+def unsendable(row: Row) -> str | None:
+    """Why a row can't be put on the wire at all, or None. Ours were validated when they were accepted."""
+    if row.ours:
+        return None
+    try:
+        value = row.arguments()
+    except (ValueError, RecursionError) as error:
+        return f"the payload is no JSON object ({error})"
+    return data_problem(value)
+
+
+def occurred_at(row: Row) -> str | None:
+    """When it was accepted, as the wire wants it; None where a stranger wrote something that is no time."""
+    try:
+        return write_time(read_time(row.created_at))
+    except ValueError:
+        return None
+
+
+def encode_op(row: Row) -> bytes:
+    """The operation as an element of a batch."""
+    return msgspec.json.encode(
+        Op(
+            op_id=row.op_id,
+            operation=row.operation,
+            entity=row.entity if row.ours else None,
+            occurred_at=occurred_at(row),
+            schema_version=row.schema_version or SCHEMA_VERSION,
+            base_version=row.base_version,
+            base=msgspec.json.decode(row.base) if row.base else None,
+            payload=msgspec.Raw(row.payload.encode()),
+        )
+    )
+
+
+def id_list(rows: Iterable[Row] | Iterable[int]) -> str:
+    """Queue numbers as JSON, for ``IN (SELECT value FROM json_each(?))``."""
+    return json.dumps([row.id if isinstance(row, Row) else row for row in rows])

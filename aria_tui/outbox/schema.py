@@ -1,0 +1,106 @@
+"""The file's shape: made, migrated in place, checked; a newer program's file is not touched (queue.md, "The file")."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import aiosqlite
+
+from aria_tui.errors import NewerVersion
+from aria_tui.outbox.faults import Damaged, network_file_system
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+CHECKED_BYTES = 2 * 1024 * 1024
+"""Files up to this size are checked whole when they are opened; larger ones by what is read of them."""
+
+
+def make_file(path: Path) -> None:
+    """Makes the folder (0700) and an empty file (0600) where they are missing. Raises OSError."""
+    if path.exists():
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+async def prepare(connection: aiosqlite.Connection, path: Path, journal: str) -> str:
+    """Brings an open file to this program's shape and gives the journal mode it ended in.
+
+    Raises NewerVersion before anything was written, Damaged, and sqlite3.Error.
+    """
+    latest = len(_migrations())
+    version = await _one(connection, "PRAGMA user_version")
+    if version > latest:
+        raise NewerVersion(
+            str(path),
+            f"made by a newer version (schema {version}, this program knows {latest})",
+            hint="update this program",
+        )
+    if 0 < path.stat().st_size <= CHECKED_BYTES:
+        await _check(connection)
+    mode = await _journal(connection, path, journal)
+    if version < latest:
+        await _migrate(connection, path)
+    return mode
+
+
+async def _check(connection: aiosqlite.Connection) -> None:
+    found = [row[0] for row in await connection.execute_fetchall("PRAGMA integrity_check(1)")]
+    if found != ["ok"]:
+        raise Damaged(str(found[0]))
+
+
+async def _journal(connection: aiosqlite.Connection, path: Path, wanted: str) -> str:
+    """DELETE with EXTRA, or WAL with FULL for those who chose it. A file found in WAL is turned back when nobody
+    else has it open; till then it is used as it is (synchronous=FULL is what keeps WAL through a power loss)."""
+    mode = str(await _one(connection, "PRAGMA journal_mode"))
+    if wanted == "wal" and network_file_system(path):
+        wanted = "delete"
+    if mode != wanted:
+        try:
+            mode = str(await _one(connection, f"PRAGMA journal_mode = {wanted}"))
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise
+    await connection.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")
+    return mode
+
+
+async def _migrate(connection: aiosqlite.Connection, path: Path) -> None:
+    """All missing steps and the new version number in one transaction: after a crash it is the old file, or the new."""
+    await connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = await _one(connection, "PRAGMA user_version")
+        for number, file in enumerate(_migrations(), 1):
+            if number > version:
+                for statement in statements(file.read_text(encoding="utf-8")):
+                    await connection.execute(statement)
+                await connection.execute(f"PRAGMA user_version = {number}")
+        await connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            await connection.execute("ROLLBACK")
+        raise
+
+
+def statements(script: str) -> list[str]:
+    """The statements of a script; a trigger's inner semicolons don't end it."""
+    found, current = [], ""
+    for line in script.splitlines(keepends=True):
+        if not current and line.lstrip().startswith("--"):
+            continue
+        current += line
+        if sqlite3.complete_statement(current):
+            found.append(current)
+            current = ""
+    return found
+
+
+def _migrations() -> list[Path]:
+    return sorted(MIGRATIONS.glob("[0-9]*.sql"))
+
+
+async def _one(connection: aiosqlite.Connection, sql: str) -> int:
+    rows = list(await connection.execute_fetchall(sql))
+    return rows[0][0]  # type: ignore[no-any-return]

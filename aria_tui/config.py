@@ -5,10 +5,8 @@ An unknown key or a bad value is an error with file, line and a suggestion. Noth
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -152,6 +150,10 @@ def load(file: Path | None = None, environ: Mapping[str, str] | None = None) -> 
 
 def parse(text: str, name: str = "config.toml") -> Config:
     """Config from TOML text; ``name`` is the file's, for errors."""
+    if not text:
+        return Config()
+    import tomllib  # most homes have no such file
+
     try:
         return msgspec.convert(tomllib.loads(text), Config)
     except tomllib.TOMLDecodeError as error:
@@ -160,6 +162,83 @@ def parse(text: str, name: str = "config.toml") -> Config:
         raise ConfigError(f"is not TOML: {error}", path=name, line=line) from None
     except msgspec.ValidationError as error:
         raise _explain(str(error), text, name) from None
+
+
+def with_flags(config: Config, *, url: str | None = None, token_file: str | None = None) -> Config:
+    """Lays the command line's flags over file and environment.
+
+    Raises ConfigError for a token file that can't be read or is empty.
+    """
+    changes: dict[str, str] = {}
+    if url is not None:
+        changes = {"url": url}
+    if token_file is not None:
+        changes |= {"token": _read_token(token_file), "token_command": ""}
+    return msgspec.structs.replace(config, hub=msgspec.structs.replace(config.hub, **changes)) if changes else config
+
+
+def _read_token(file: str) -> str:
+    try:
+        token = Path(file).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+        raise ConfigError(f"can't be read: {reason}", path=file) from None
+    if not token:
+        raise ConfigError("holds no token", path=file)
+    return token
+
+
+def token_source(config: Config, *, token_file: str | None = None, environ: Mapping[str, str] = os.environ) -> str:
+    """Where the Hub's token is kept, in words; never the token."""
+    if token_file:
+        return f"in the file {token_file}"
+    if environ.get("ARIA_HUB_TOKEN"):
+        return "in the environment (ARIA_HUB_TOKEN)"
+    if config.hub.token:
+        return "in config.toml ([hub] token)"
+    if config.hub.token_command:
+        return "from [hub] token_command"
+    return "the keyring's, if it has one for this address" if config.hub.url else "not needed"
+
+
+def warnings(config: Config, file: Path) -> list[str]:
+    """What is allowed but not wise: a secret in a file that others can read, a token over plain http."""
+    found = []
+    secret = config.hub.token or config.finance.token or any(isinstance(s.url, str) for s in config.calendar.sources)
+    try:
+        mode = file.stat().st_mode & 0o777
+    except OSError:
+        mode = 0o600
+    if secret and mode & 0o077:
+        found.append(f"{file} holds a secret and others can read it (mode {mode:03o}): chmod 600 {file}")
+    if config.hub.allow_http and config.hub.url.startswith("http://"):
+        found.append("[hub] allow_http: the token is sent over plain http")
+    return found
+
+
+def json_schema() -> dict[str, Any]:
+    """The file's JSON Schema (2020-12), for editors. What a key means is its attribute's docstring."""
+    document: dict[str, Any] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "ARIA TUI"}
+    document |= msgspec.json.schema(Config)
+    for name, words in _attribute_words().items():
+        for key, text in words.items():
+            document["$defs"][name]["properties"][key]["description"] = text
+    return document
+
+
+def _attribute_words() -> dict[str, dict[str, str]]:
+    """Class → key → the docstring below its attribute; Python itself keeps none of them."""
+    import ast
+
+    found: dict[str, dict[str, str]] = {}
+    for node in ast.parse(Path(__file__).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            words = found.setdefault(node.name, {})
+            for before, after in zip(node.body, node.body[1:], strict=False):
+                match before, after:
+                    case ast.AnnAssign(target=ast.Name(id=key)), ast.Expr(value=ast.Constant(value=str(text))):
+                        words[key] = " ".join(text.replace("``", "").split())
+    return {name: words for name, words in found.items() if words}
 
 
 def _with_environment(config: Config, environ: Mapping[str, str]) -> Config:
@@ -181,6 +260,8 @@ def _with_environment(config: Config, environ: Mapping[str, str]) -> Config:
 
 def _explain(message: str, text: str, name: str) -> ConfigError:
     """Turns msgspec's message into file, line and a suggestion."""
+    import difflib
+
     where = re.search(r" - at `\$\.?([^`]*)`", message)
     steps = re.findall(r"[A-Za-z_][\w-]*", where[1]) if where else []
     what = message[: where.start()] if where else message

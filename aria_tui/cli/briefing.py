@@ -1,0 +1,86 @@
+"""``aria briefing``: the same briefing as the screen's, printed, and stored like every write."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from aria_tui.cli import output
+from aria_tui.cli.parser import SubParsers, add_command, help_of
+from aria_tui.cli.session import opened, today
+from aria_tui.locale import _
+
+if TYPE_CHECKING:
+    from aria_tui.assistant import Assistant
+    from aria_tui.models import BriefingDoc
+
+
+def add_parser(subparsers: SubParsers) -> None:
+    """Adds ``briefing``."""
+    briefing = add_command(
+        subparsers, "briefing", help_of("briefing"), _run,
+        description=_("Gathers the briefing, prints it and stores it. --date prints one that was stored."),
+        examples=("aria briefing", "aria briefing --format json --no-store", "aria briefing --evening"),
+    )  # fmt: skip
+    briefing.add_argument("--evening", action="store_true", help=_("what was done today, and what tomorrow brings"))
+    briefing.add_argument("--date", metavar="DAY", help=_("a stored one: yesterday's date, or any (2026-11-30)"))
+    briefing.add_argument("--format", choices=("text", "markdown", "json"), help=_("default: text"))
+    briefing.add_argument("--json", dest="format", action="store_const", const="json", help=_("as --format json"))
+    briefing.add_argument("--no-store", action="store_true", help=_("print only"))
+
+
+async def _run(args: argparse.Namespace) -> int:
+    from aria_tui import briefing as form
+
+    status = 0
+    async with opened(args) as assistant:
+        if args.date:
+            document = await _stored(args.date, assistant)
+        else:
+            document = await _gather(assistant, evening=args.evening)
+        match args.format:
+            case "json":
+                output.emit(form.to_data(document))
+            case "markdown":
+                output.say(output.as_is(form.render_markdown(document)).rstrip("\n"))
+            case _other:
+                output.say(output.safe(form.render_text(document), lines=True).rstrip("\n"))
+        if not args.date and not args.no_store:
+            status = await _store(document, assistant)
+    return status
+
+
+async def _gather(assistant: Assistant, *, evening: bool) -> BriefingDoc:
+    from aria_tui.models import BriefingDoc
+
+    async for step in assistant.briefing(kind="evening" if evening else "morning"):
+        if isinstance(step, BriefingDoc):
+            return step
+    raise RuntimeError("the briefing ended without its document")
+
+
+async def _stored(day: str, assistant: Assistant) -> BriefingDoc:
+    from aria_tui.dates import parse_due
+    from aria_tui.errors import NotFound
+
+    date = parse_due(day, today(assistant.config)).isoformat()
+    found = await assistant.stored_briefing(date)
+    if found is None:
+        raise NotFound(_("no briefing of {date} is stored").format(date=date))
+    return found
+
+
+async def _store(document: BriefingDoc, assistant: Assistant) -> int:
+    """Stored as a write like any other; that it was queued is said by the section about the queue."""
+    from aria_tui.cli.writes import DONE
+    from aria_tui.errors import AriaError
+
+    try:
+        results = await assistant.save_briefing(document)
+    except AriaError as error:  # it is on the screen; only its copy for later is missing
+        output.complain(_("the briefing was not stored: {error}").format(error=error))
+        return 1
+    for result in results:
+        if result.status not in DONE:
+            output.complain(result.message)
+    return 0 if all(result.status in DONE for result in results) else 1

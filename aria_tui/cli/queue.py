@@ -1,0 +1,169 @@
+"""``aria queue``: what waits, why, and what the user can do about it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from aria_tui.cli import output
+from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
+from aria_tui.cli.session import opened
+from aria_tui.locale import _
+from aria_tui.models import QueueItem, QueueStatus
+
+if TYPE_CHECKING:
+    from aria_tui.assistant import Assistant
+
+Kind = Literal["waiting", "dead", "conflicts", "journal"]
+PAGE = 1000
+SHOWN = 100
+"""Rows that a person gets without asking for more."""
+
+
+def add_parser(subparsers: SubParsers) -> None:
+    """Adds ``queue`` and its commands; ``aria queue`` alone is ``aria queue status``."""
+    queue = add_command(
+        subparsers, "queue", help_of("queue"), _status, examples=("aria queue", "aria queue list --dead")
+    )
+    add_json(queue)
+    commands = add_subcommands(queue, _status)
+    status = add_command(commands, "status", _("what waits, counted"), _status, examples=("aria queue status --json",))
+    status.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=_("print one JSON document"))
+    _add_list(commands)
+    show = add_command(commands, "show", _("one row with its whole payload"), _show, examples=("aria queue show 41",))
+    _add_number(show)
+    add_json(show)
+    from aria_tui.cli import queue_mend
+
+    queue_mend.add_commands(commands)
+
+
+def _add_number(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("number", metavar="N", type=int, help=_("the row's number, as listed"))
+
+
+def _add_list(commands: SubParsers) -> None:
+    listing = add_command(
+        commands, "list", _("rows by number, and why they are still there"), _list,
+        examples=("aria queue list", "aria queue list --dead --json", "aria queue list --journal --limit 10"),
+    )  # fmt: skip
+    kinds = listing.add_mutually_exclusive_group()
+    for kind, text in (
+        ("dead", _("dead letters: refused for good, kept until you decide")),
+        ("conflicts", _("changed on both sides")),
+        ("journal", _("delivered ones")),
+    ):
+        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, default="waiting", help=text)
+    listing.add_argument("--limit", metavar="N", type=_count, help=_("at most so many rows (0: all)"))
+    add_json(listing)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(_("{text!r} is no whole number").format(text=text))
+    return int(text)
+
+
+def queue_document(queue: QueueStatus) -> dict[str, Any]:
+    """``queue status --json`` (product.md)."""
+    import msgspec
+
+    document: dict[str, Any] = msgspec.structs.asdict(queue)
+    brief = ("id", "operation", "payload", "created_at", "reason", "reason_code")
+    document["items"] = [{name: getattr(item, name) for name in brief} for item in queue.items]
+    return document
+
+
+def item_document(item: QueueItem) -> dict[str, Any]:
+    """A row of ``queue list`` and ``queue show`` (product.md); a delivered one with when and how it ended."""
+    names = [
+        "id", "operation", "payload", "created_at", "reason", "reason_code",
+        "entity", "op_id", "attempts", "next_attempt_at", "origin", "target", "error",
+    ]  # fmt: skip
+    if item.synced_at:
+        names += ["synced_at", "outcome"]
+    return {name: getattr(item, name) for name in names}
+
+
+async def _status(args: argparse.Namespace) -> int:
+    async with opened(args) as assistant:
+        queue = await assistant.queue_status()
+        hub = assistant.hub_now()
+    if args.json:
+        output.emit(queue_document(queue))
+        return 0
+    from aria_tui.cli.words import age, hub_words, queue_line
+
+    output.say(output.safe(queue_line(queue)))
+    if queue.oldest:
+        output.say(_("oldest: {age}").format(age=age(queue.oldest)))
+    if hub.state not in {"unknown", "online", "embedded", "slow"}:
+        output.say(hub_words(hub.state))
+    _print_rows(list(queue.items))
+    if queue.pending_total > len(queue.items):
+        output.say(_("… and {count} more: aria queue list").format(count=queue.pending_total - len(queue.items)))
+    return 0
+
+
+async def _list(args: argparse.Namespace) -> int:
+    limit = args.limit if args.limit is not None else (0 if args.json else SHOWN)
+    async with opened(args) as assistant:
+        rows = [item async for item in _rows(assistant, args.kind, limit + 1 if limit else 0)]
+    more = bool(limit) and len(rows) > limit
+    rows = rows[:limit] if limit else rows
+    if args.json:
+        output.emit([item_document(item) for item in rows])
+        return 0
+    _print_rows(rows)
+    if more:
+        output.say(_("… and more (--limit 0 lists all)"))
+    if not rows:
+        output.say(_("nothing here") if args.kind != "waiting" else _("nothing waits"))
+    return 0
+
+
+async def _rows(assistant: Assistant, kind: Kind, limit: int) -> AsyncIterator[QueueItem]:
+    """All rows of a kind, page by page; at most ``limit`` if it isn't 0."""
+    after, left = 0, limit or None
+    while True:
+        page = await assistant.queue_list(kind, after=after, limit=min(PAGE, left or PAGE))
+        for item in page:
+            yield item
+        if left is not None:
+            left -= len(page)
+        if len(page) < PAGE or left == 0:
+            return
+        after = page[-1].id
+
+
+def _print_rows(rows: list[QueueItem]) -> None:
+    from aria_tui.cli.words import age, gist
+
+    cells = max(20, output.terminal_columns() - 62)
+    output.table([
+        (
+            str(row.id), row.operation, output.clip(gist(row.operation, row.payload), cells),
+            age(row.synced_at or row.created_at), output.clip(row.outcome or row.reason, 36),
+        )
+        for row in rows
+    ], right=(0, 3))  # fmt: skip
+
+
+async def _show(args: argparse.Namespace) -> int:
+    async with opened(args) as assistant:
+        item = await assistant.queue_show(args.number)
+    if args.json:
+        output.emit(item_document(item))
+    else:
+        print_item(item)
+    return 0
+
+
+def print_item(item: QueueItem) -> None:
+    """A row for a person: fields by line, the payload as it is stored."""
+    for name, value in item_document(item).items():
+        if name != "payload" and value not in (None, ""):
+            output.say(f"{name + ':':<17}{output.safe(value, lines=True)}")
+    output.say(_("payload:"))
+    output.say(output.as_is(item.payload))

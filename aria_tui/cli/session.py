@@ -1,0 +1,54 @@
+"""What most commands begin with: the configuration (flag over environment over file), the language, the assistant."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import date
+from typing import TYPE_CHECKING
+
+from aria_tui import config as configuration
+from aria_tui import locale
+
+if TYPE_CHECKING:
+    from aria_tui.assistant import Assistant
+    from aria_tui.config import Config
+
+
+def load_config(args: argparse.Namespace) -> Config:
+    """The configuration as this command line means it; takes its language for the process. Raises ConfigError."""
+    found = configuration.with_flags(
+        configuration.load(), url=getattr(args, "hub_url", None), token_file=getattr(args, "hub_token_file", None)
+    )
+    language = locale.choose(found.ui.language)
+    if language != locale.language():
+        locale.use(language)
+    return found
+
+
+@asynccontextmanager
+async def opened(args: argparse.Namespace) -> AsyncIterator[Assistant]:
+    """The assistant of this command, closed at its end; a queue that was set aside is told on standard error."""
+    from aria_tui.assistant import Assistant
+
+    assistant = await Assistant.open(load_config(args), origin="cli")
+    try:
+        if assistant.queue_notice:
+            from aria_tui.cli import output
+
+            output.complain(assistant.queue_notice)
+        yield assistant
+    finally:
+        await assistant.close()
+
+
+def today(config: Config) -> date:
+    """Today in the configured time zone, else the system's."""
+    from datetime import datetime
+
+    if name := config.briefing.timezone:
+        from zoneinfo import ZoneInfo
+
+        return datetime.now(ZoneInfo(name)).date()
+    return datetime.now().date()

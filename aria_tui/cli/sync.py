@@ -1,0 +1,121 @@
+"""``aria sync``: a drain, drawn on a terminal, told in one sentence or one JSON document."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from aria_tui.cli import output
+from aria_tui.cli.parser import SubParsers, add_command, add_json, help_of
+from aria_tui.cli.session import opened
+from aria_tui.locale import _
+from aria_tui.models import SyncFinished, SyncProgress, SyncReport
+
+STILL_WAITING = 3
+"""Exit status after a sync when something still waits, or was parked in it (product.md)."""
+BAR = 24
+
+
+def add_parser(subparsers: SubParsers) -> None:
+    """Adds ``sync``."""
+    sync = add_command(
+        subparsers, "sync", help_of("sync"), _run,
+        description=_("Sends what waits, in order. Exit status 3: something still waits, or was parked."),
+        examples=("aria sync", "aria sync --plan", "aria sync --json"),
+    )  # fmt: skip
+    form = sync.add_mutually_exclusive_group()
+    form.add_argument("--plan", action="store_true", help=_("only show what would be sent"))
+    form.add_argument("--quiet", action="store_true", help=_("say nothing unless you are needed (for a timer)"))
+    add_json(sync)
+
+
+async def _run(args: argparse.Namespace) -> int:
+    if args.plan:
+        return await _plan(args)
+    report, own = await _drain(args)
+    if args.json:
+        output.emit(report_document(report))
+    elif not args.quiet:
+        output.say(output.safe(report.sentence))
+        if not own:
+            output.say(_("(another process was syncing; it was followed)"))
+    if args.quiet:
+        from aria_tui.cli import notice
+
+        notice.tell(report)
+    return STILL_WAITING if report.remaining or report.dead_letters or report.conflicts else 0
+
+
+async def _drain(args: argparse.Namespace) -> tuple[SyncReport, bool]:
+    draws = not (args.json or args.quiet) and output.on_terminal(sys.stderr) and output.on_terminal()
+    report, own = SyncReport(), True
+    async with opened(args) as assistant:
+        async for event in assistant.sync(manual=not args.quiet):
+            match event:
+                case SyncProgress() if draws:
+                    _draw(event)
+                case SyncFinished():
+                    report, own = event.report, event.own
+    if draws:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+    return report, own
+
+
+def _draw(step: SyncProgress) -> None:
+    """The progress bar, over itself, on one line of the terminal."""
+    share = min(1.0, step.done / step.total) if step.total else 0.0
+    bar = "━" * round(share * BAR) + "─" * (BAR - round(share * BAR))
+    parts = [f"{bar} {step.done}/{step.total}"]
+    if step.rate is not None:
+        parts.append(f"{step.rate:.0f}/s")
+    if step.seconds_left is not None:
+        parts.append(_("{seconds:.0f} s left").format(seconds=step.seconds_left))
+    if step.failed:
+        parts.append(_("{count} failed").format(count=step.failed))
+    if step.current:
+        parts.append(step.current)
+    line = output.clip("  ".join(parts), output.terminal_columns() - 1)
+    sys.stderr.write(f"\r{line}\x1b[K")
+    sys.stderr.flush()
+
+
+async def _plan(args: argparse.Namespace) -> int:
+    async with opened(args) as assistant:
+        plan = await assistant.queue_plan()
+    if args.json:
+        output.emit(plan)
+        return 0
+    from aria_tui.cli.words import gist
+
+    rows = [
+        (" ".join(f"#{number}" for number in op["from"]), op["operation"], output.clip(_gist(op, gist), 60))
+        for op in plan["operations"]
+    ]
+    output.table(rows)
+    if plan["cancelled"]:
+        numbers = " ".join(f"#{number}" for number in plan["cancelled"])
+        output.say(_("cancelled, nothing is sent: {numbers}").format(numbers=numbers))
+    output.say(_("{count} to send").format(count=len(rows)))
+    return 0
+
+
+def _gist(operation: dict[str, Any], gist: Any) -> str:
+    import json
+
+    payload = operation["payload"]
+    return str(gist(operation["operation"], payload if isinstance(payload, str) else json.dumps(payload)))
+
+
+def report_document(report: SyncReport) -> dict[str, Any]:
+    """``sync --json`` (product.md)."""
+    return {
+        "synced": report.synced,
+        "superseded": report.superseded,
+        "failed": report.failed,
+        "remaining": report.remaining,
+        "dead_letters": report.dead_letters,
+        "conflicts": report.conflicts,
+        "hub": {"state": report.hub.state},
+    }

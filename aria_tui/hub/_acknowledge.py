@@ -69,8 +69,9 @@ def judge_outage(got: Answer, *, ours: bool) -> Outcome | None:
     """The statuses that mean the same whoever gives them: redirects, waits, dead gateways, server errors."""
     match got.status:
         case status if status < 200 or 300 <= status < 400:
-            words = reasons.REDIRECTED.format(target=got.location) if got.location else ""
-            words = words or reasons.REDIRECTED_NOWHERE.format(status=status)
+            words = reasons.LOGIN_PAGE_STATUS.format(status=status)
+            if got.location:
+                words = reasons.REDIRECTED.format(target=got.location)
             return _outcome(got, "unreachable", "not_the_hub", words)
         case 408 | 429 | 503:
             state: HubState = "online" if ours and got.status != 503 else "offline"

@@ -47,6 +47,7 @@ class Line:
         self._headers = dict(headers)
         self._given = transport
         self._transport: httpx.AsyncBaseTransport | None = transport
+        self._opening = asyncio.Lock()
         self._proxied = False
         self._now = now
 
@@ -88,19 +89,12 @@ class Line:
         timeout: float,
     ) -> Answer | NoAnswer:
         watch = _Watch(known=self._given is None)
-        reading = _Reading(self.base_url, self._now)
+        reading = _Reading(self.base_url, watch, self._now)
         try:
             async with asyncio.timeout_at(deadline):
                 try:
-                    transport = self._open()
-                    request = _httpx.load().Request(
-                        method,
-                        self.base_url + path,
-                        params=params,
-                        content=content,
-                        headers=headers,
-                        extensions={"timeout": {}, "trace": watch},
-                    )
+                    transport = await self._open()
+                    request = _request(method, self.base_url + path, params, content, headers, watch)
                     await reading.take(await transport.handle_async_request(request))
                 finally:
                     await reading.close()
@@ -114,27 +108,54 @@ class Line:
             return reading.cut(_cut_reason(error)) or self._failed(error, watch)
         return reading.whole()
 
-    def _open(self) -> httpx.AsyncBaseTransport:
-        if self._transport is None:
-            parts = _address.parse(self.base_url)
-            proxy = _proxy.choose(parts)
-            self._proxied = bool(proxy)
-            httpx = _httpx.load()
-            limits = httpx.Limits(
-                max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_SECONDS
-            )
-            self._transport = httpx.AsyncHTTPTransport(
-                verify=_tls.context(parts.scheme), trust_env=False, limits=limits, proxy=proxy or None
-            )
-        assert self._transport is not None
-        return self._transport
+    async def _open(self) -> httpx.AsyncBaseTransport:
+        async with self._opening:
+            if self._transport is None:
+                self._transport = await _background.call(self._build)
+            return self._transport
+
+    def _build(self) -> httpx.AsyncBaseTransport:
+        """On a thread: loading httpx and the certificates takes over 100 ms, which a screen would feel."""
+        parts = _address.parse(self.base_url)
+        proxy = _proxy.choose(parts)
+        self._proxied = bool(proxy)
+        _httpx.load()
+        import httpx
+
+        limits = httpx.Limits(
+            max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_SECONDS
+        )
+        return httpx.AsyncHTTPTransport(
+            verify=_tls.context(parts.scheme), trust_env=False, limits=limits, proxy=proxy or None
+        )
 
     def _failed(self, error: Exception, watch: _Watch) -> NoAnswer:
+        import httpx
+
         sent = watch.sent and not _failures.never_sent(error)
-        state, reason = _failures.explain(error, proxied=self._proxied)
         stale = sent and watch.known and not watch.connected
-        _log.debug("no answer: %s (%s)", reason, type(error).__name__)
+        if isinstance(error, httpx.HTTPError | httpx.InvalidURL | UnicodeError):
+            state, reason = _failures.explain(error, proxied=self._proxied)
+            _log.debug("no answer: %s (%s)", reason, type(error).__name__)
+        else:
+            state, words = "offline", reasons.EMBEDDED_FAILED if self._given else reasons.NETWORK
+            reason = words.format(detail=type(error).__name__)
+            _log.warning("a request failed in an unforeseen way", exc_info=error)
         return NoAnswer(state=state, reason=reason, sent=sent, stale=stale)
+
+
+def _request(
+    method: str,
+    url: str,
+    params: Mapping[str, Any] | None,
+    content: bytes | None,
+    headers: Mapping[str, str],
+    watch: _Watch,
+) -> httpx.Request:
+    import httpx
+
+    extensions = {"timeout": {}, "trace": watch}  # one deadline around it all, no time-outs within
+    return httpx.Request(method, url, params=params, content=content, headers=headers, extensions=extensions)
 
 
 class _Watch:
@@ -145,6 +166,8 @@ class _Watch:
         self.known = known
         self.sent = not known
         self.connected = False
+        self.started = time.monotonic()
+        """When the request itself began to go out, so that latency is the Hub's and not the connection's."""
 
     async def __call__(self, event: str, info: dict[str, Any]) -> None:
         if event.endswith("connect_tcp.started"):
@@ -152,6 +175,7 @@ class _Watch:
             await _look_up(info["host"], info["port"])
         elif event.endswith("send_request_headers.started"):
             self.sent = self.sent or info["request"].method != b"CONNECT"
+            self.started = time.monotonic()
 
 
 async def _look_up(host: str, port: int) -> None:
@@ -160,15 +184,16 @@ async def _look_up(host: str, port: int) -> None:
     try:
         await _background.call(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
     except (OSError, UnicodeError) as error:
-        raise _httpx.load().ConnectError("name not found") from error
+        import httpx
+
+        raise httpx.ConnectError("name not found") from error
 
 
 class _Reading:
     """An answer while it comes in."""
 
-    def __init__(self, base_url: str, now: Callable[[], datetime]) -> None:
-        self._base_url, self._now = base_url, now
-        self._started = time.monotonic()
+    def __init__(self, base_url: str, watch: _Watch, now: Callable[[], datetime]) -> None:
+        self._base_url, self._watch, self._now = base_url, watch, now
         self._response: httpx.Response | None = None
         self._body = bytearray()
         self._fault = ""
@@ -208,9 +233,11 @@ class _Reading:
             replayed=headers.get("idempotent-replayed", "").strip().lower() == "true",
             body=bytes(self._body),
             fault=fault,
-            latency_ms=(time.monotonic() - self._started) * 1000,
+            latency_ms=(time.monotonic() - self._watch.started) * 1000,
         )
 
 
 def _cut_reason(error: Exception) -> str:
-    return reasons.UNREADABLE if isinstance(error, _httpx.load().DecodingError) else reasons.CUT_SHORT
+    import httpx
+
+    return reasons.UNREADABLE if isinstance(error, httpx.DecodingError) else reasons.CUT_SHORT

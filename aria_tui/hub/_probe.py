@@ -23,7 +23,7 @@ def judge_meta(got: Answer | NoAnswer, *, expected: str | None, plain_wanted: bo
     if (outage := judge_outage(got, ours=bool(got.hub_id))) is not None:
         return _from(outage, offline=True)
     if got.hub_id and (problem := read_problem(got)) is not None:
-        return _from(refusal(got, problem))
+        return _from(refusal(got, problem), offline=True)
     if got.status == 404 and not got.hub_id:
         if expected is None:
             return None

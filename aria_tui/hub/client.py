@@ -17,7 +17,7 @@ from urllib.parse import quote
 import msgspec
 
 from aria_tui.config import HubConfig
-from aria_tui.errors import AriaError, HubUnavailable, InvalidInput, NotFound
+from aria_tui.errors import AriaError, ConfigError, HubUnavailable, InvalidInput, NotFound
 from aria_tui.hub import _acknowledge, _plain, _probe
 from aria_tui.hub import _reasons as reasons
 from aria_tui.hub._address import check_url, is_this_machine
@@ -82,6 +82,8 @@ class HubClient:
         self._token = "" if embedded else token
         headers = {} if embedded else auth_headers(config, token)
         if not embedded:
+            if not config.url:
+                raise ConfigError("no address of a Hub is configured", hint="set url in [hub]")
             check_url(config, token)
         self._line = Line(
             EMBEDDED_URL if embedded else config.url,

@@ -1,0 +1,99 @@
+"""Reports of nightly jobs: JSON files with ``timestamp``, ``ok`` and ``failed``. A failed one comes first of all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from aria_tui.config import Config
+from aria_tui.hub.contract import read_time, write_time
+from aria_tui.models import Alert, Section
+from aria_tui.sources import Moment
+
+FILE_BYTES = 1024 * 1024
+
+
+class ReportsSource:
+    name = "reports"
+
+    def __init__(self, config: Config, *, home: Path, environ: Mapping[str, str] | None = None) -> None:
+        self._files = config.briefing.reports
+
+    async def gather(self, when: Moment, deadline: float) -> Section:
+        if not self._files:
+            return Section(name=self.name, state="not_configured", reason='set [briefing] reports = ["~/report.json"]')
+        reports, problems = [], []
+        for file in self._files:
+            try:
+                reports.append({"file": file, **read_report(_read(file), when)})
+            except ValueError as error:
+                problems.append(f"{file}: {error}")
+        alerts = [
+            Alert(level="critical", source="reports", text=f"{Path(r['file']).stem}: {r['failed']} failed")
+            for r in reports
+            if r["failed"]
+        ]
+        alerts += [Alert(level="warning", source="reports", text=problem) for problem in problems]
+        state = "ok" if not problems else "partial" if reports else "unavailable"
+        return Section(
+            name=self.name,
+            state=state,  # type: ignore[arg-type]
+            reason="; ".join(problems),
+            data={"reports": reports},
+            alerts=tuple(alerts),
+        )
+
+    async def check(self, when: Moment, deadline: float) -> str:
+        """What was found, in a few words."""
+        section = await self.gather(when, deadline)
+        return f"{len(section.data.get('reports', []))} of {len(self._files)} files read"
+
+
+def read_report(raw: bytes, when: Moment) -> dict[str, Any]:
+    """``timestamp`` (RFC 3339 in UTC; one without a zone is the user's), ``ok``, ``failed``. Raises ValueError."""
+    try:
+        report = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise ValueError("is not JSON") from None
+    if not isinstance(report, dict):
+        raise ValueError("is not a JSON object")  # noqa: TRY004 - the file's fault, not the caller's
+    counts = {}
+    for key in ("ok", "failed"):
+        value = report.get(key)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ValueError(f"has no usable {key!r}")
+        counts[key] = value
+    return {"timestamp": _moment(report.get("timestamp"), when), **counts}
+
+
+def _moment(given: Any, when: Moment) -> str:
+    try:
+        if isinstance(given, str):
+            moment = datetime.fromisoformat(given)
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=when.zone)
+            return write_time(read_time(write_time(moment)))
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError("has no usable 'timestamp'")
+
+
+def _read(file: str) -> bytes:
+    """A regular file's content; a pipe or a device is refused, not waited for."""
+    try:
+        descriptor = os.open(Path(file).expanduser(), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ValueError("is not a file")
+            raw = stream.read(FILE_BYTES + 1)
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"can't be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(raw) > FILE_BYTES:
+        raise ValueError("is over 1 MiB")
+    return raw

@@ -49,7 +49,7 @@ def _run(arguments: Sequence[str]) -> int:
         output.complain(f"can't write the output: {error}")
         return 1
     except Exception as error:  # noqa: BLE001 - the last line: the trace goes to a file, a sentence to the user
-        from aria_tui.cli import crash
+        from aria_tui import crash
 
         output.complain(crash.record(error))
         return 1

@@ -9,7 +9,6 @@ from aria_tui.cli import output, writes
 from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
 from aria_tui.cli.session import opened
 from aria_tui.locale import _
-from aria_tui.models import InsightView
 
 
 def add_parser(subparsers: SubParsers) -> None:
@@ -104,9 +103,9 @@ async def _list(args: argparse.Namespace) -> int:
             query=args.query, project=args.project, since=args.since, last_seen=last_seen
         )
     if args.json:
-        output.emit({
-            "insights": [as_wire(insight) for insight in found.insights], "as_of": found.as_of, "source": found.source,
-        })  # fmt: skip
+        from aria_tui import documents
+
+        output.emit(documents.insights(found))
         return 0
     from aria_tui.cli.words import moment
 
@@ -123,12 +122,3 @@ async def _list(args: argparse.Namespace) -> int:
     if not found.insights:
         output.say(_("no insights"))
     return 0
-
-
-def as_wire(insight: InsightView) -> dict[str, Any]:
-    """An insight as on the wire, plus ``waiting``."""
-    import msgspec
-
-    fields: dict[str, Any] = msgspec.structs.asdict(insight)
-    fields.pop("mark")
-    return {**fields, "tags": list(insight.tags)}

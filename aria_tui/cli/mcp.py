@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
 from importlib.util import find_spec
 
 from aria_tui.cli.parser import SubParsers, add_command, help_of
@@ -22,6 +23,8 @@ def add_parser(subparsers: SubParsers) -> None:
 def _run(args: argparse.Namespace) -> int:
     if find_spec("mcp") is None:
         raise AriaError(_("the tools for an assistant need the mcp extra: pip install 'aria-tui[mcp]'"))
-    from aria_tui import mcp_server
-
-    return mcp_server.serve(url=getattr(args, "hub_url", None), token_file=getattr(args, "hub_token_file", None))
+    # by name: neither of the two faces depends on the other
+    status: int = import_module("aria_tui.mcp_server").serve(
+        url=getattr(args, "hub_url", None), token_file=getattr(args, "hub_token_file", None)
+    )
+    return status

@@ -11,11 +11,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import IO, Any
 
-JSON_ESCAPED = "".join(
-    map(chr, (0x7F, *range(0x80, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)))
-)
-"""JSON allows these bare, a terminal or a line reader trips over them; escaped they are the same document."""
-
 
 class Unwritable(Exception):
     """Standard output can't take what is written (a full disk); str() is the system's reason."""
@@ -62,19 +57,14 @@ def on_terminal(stream: Any = None) -> bool:
 
 def emit(document: Any) -> None:
     """One JSON document and a line's end, UTF-8 whatever the locale: indented for a person, one line for a program."""
-    import msgspec
+    from aria_tui import documents
 
-    data = msgspec.json.encode(document)
+    text = documents.encode(document)
     if on_terminal():
-        data = msgspec.json.format(data, indent=2)
-    write_bytes(escape_json(data.decode()).encode() + b"\n")
+        import msgspec
 
-
-def escape_json(text: str) -> str:
-    """The same JSON with control, bidi and line separator characters written as escapes."""
-    if text.isascii() and "\x7f" not in text:
-        return text
-    return text.translate({ord(c): f"\\u{ord(c):04x}" for c in JSON_ESCAPED})
+        text = msgspec.json.format(text, indent=2)
+    write_bytes(f"{text}\n".encode())
 
 
 def write_bytes(data: bytes) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from aria_tui import documents
 from aria_tui.cli import output
 from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
 from aria_tui.cli.session import opened
 from aria_tui.locale import _
-from aria_tui.models import QueueItem, QueueStatus
+from aria_tui.models import QueueItem
 
 if TYPE_CHECKING:
     from aria_tui.assistant import Assistant
@@ -65,33 +66,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def queue_document(queue: QueueStatus) -> dict[str, Any]:
-    """``queue status --json`` (product.md)."""
-    import msgspec
-
-    document: dict[str, Any] = msgspec.structs.asdict(queue)
-    brief = ("id", "operation", "payload", "created_at", "reason", "reason_code")
-    document["items"] = [{name: getattr(item, name) for name in brief} for item in queue.items]
-    return document
-
-
-def item_document(item: QueueItem) -> dict[str, Any]:
-    """A row of ``queue list`` and ``queue show`` (product.md); a delivered one with when and how it ended."""
-    names = [
-        "id", "operation", "payload", "created_at", "reason", "reason_code",
-        "entity", "op_id", "attempts", "next_attempt_at", "origin", "target", "error",
-    ]  # fmt: skip
-    if item.synced_at:
-        names += ["synced_at", "outcome"]
-    return {name: getattr(item, name) for name in names}
-
-
 async def _status(args: argparse.Namespace) -> int:
     async with opened(args) as assistant:
         queue = await assistant.queue_status()
         hub = assistant.hub_now()
     if args.json:
-        output.emit(queue_document(queue))
+        output.emit(documents.queue(queue))
         return 0
     from aria_tui.cli.words import age, hub_words, queue_line
 
@@ -113,7 +93,7 @@ async def _list(args: argparse.Namespace) -> int:
     more = bool(limit) and len(rows) > limit
     rows = rows[:limit] if limit else rows
     if args.json:
-        output.emit([item_document(item) for item in rows])
+        output.emit([documents.row(item) for item in rows])
         return 0
     _print_rows(rows)
     if more:
@@ -154,7 +134,7 @@ async def _show(args: argparse.Namespace) -> int:
     async with opened(args) as assistant:
         item = await assistant.queue_show(args.number)
     if args.json:
-        output.emit(item_document(item))
+        output.emit(documents.row(item))
     else:
         print_item(item)
     return 0
@@ -162,7 +142,7 @@ async def _show(args: argparse.Namespace) -> int:
 
 def print_item(item: QueueItem) -> None:
     """A row for a person: fields by line, the payload as it is stored."""
-    for name, value in item_document(item).items():
+    for name, value in documents.row(item).items():
         if name != "payload" and value not in (None, ""):
             output.say(f"{name + ':':<17}{output.safe(value, lines=True)}")
     output.say(_("payload:"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from aria_tui import documents
 from aria_tui.cli import output, writes
 from aria_tui.cli.parser import SubParsers, add_command, add_json
 from aria_tui.cli.session import opened
@@ -121,14 +122,12 @@ async def _retry(args: argparse.Namespace) -> int:
 
 
 async def _edit(args: argparse.Namespace) -> int:
-    from aria_tui.cli.queue import item_document
-
     async with opened(args) as assistant:
         item = await assistant.queue_show(args.number)
         payload = _new_payload(args, item.payload)
         changed = await assistant.queue_edit(args.number, payload)
     if args.json:
-        output.emit(item_document(changed))
+        output.emit(documents.row(changed))
     else:
         output.say(_("#{number} changed, with a new key").format(number=changed.id))
     return 0
@@ -190,7 +189,7 @@ def _pretty(stored: str) -> str:
 
 
 async def _discard(args: argparse.Namespace) -> int:
-    from aria_tui.cli.queue import item_document, print_item
+    from aria_tui.cli.queue import print_item
 
     async with opened(args) as assistant:
         item = await assistant.queue_show(args.number)
@@ -206,7 +205,7 @@ async def _discard(args: argparse.Namespace) -> int:
                 return 1
         gone = await assistant.queue_discard(args.number)
     if args.json:
-        output.emit(item_document(gone))
+        output.emit(documents.row(gone))
     else:
         output.say(_("#{number} discarded").format(number=gone.id))
     return 0
@@ -292,7 +291,7 @@ async def _export(args: argparse.Namespace) -> int:
             output.note(_("{count} rows written to {file}").format(count=count, file=output.safe(args.output)))
             return 0
         async for line in assistant.queue_export():
-            output.write_bytes(output.escape_json(line.rstrip("\n")).encode() + b"\n")
+            output.write_bytes(documents.escape(line.rstrip("\n")).encode() + b"\n")
     return 0
 
 

@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Coroutine
 from typing import Any
 
+from aria_tui import documents
 from aria_tui.cli import output
 from aria_tui.cli.parser import SubParsers, add_command, help_of
 from aria_tui.cli.session import opened
 from aria_tui.locale import _
-from aria_tui.models import HubStatus
 
 
 def add_parser(subparsers: SubParsers) -> None:
@@ -34,24 +34,16 @@ def _run(args: argparse.Namespace) -> int | Coroutine[Any, Any, int]:
 
 
 async def _long(args: argparse.Namespace) -> int:
-    from aria_tui.cli.queue import queue_document
     from aria_tui.cli.words import hub_line, moment, queue_line
 
     async with opened(args) as assistant:
         hub = await assistant.hub_status()
         queue = await assistant.queue_status()
     if args.json:
-        document = queue_document(queue)
-        del document["items"]
-        output.emit({"hub": hub_document(hub), "queue": document})
+        output.emit(documents.status(hub, queue))
         return 0
     output.say(output.safe(hub_line(hub)))
     output.say(output.safe(queue_line(queue)))
     if hub.last_sync:
         output.say(_("last sync {time}").format(time=moment(hub.last_sync)))
     return 0
-
-
-def hub_document(hub: HubStatus) -> dict[str, object]:
-    """The Hub's part of ``status --json`` (product.md)."""
-    return {"state": hub.state, "since": hub.since, "url": hub.url, "latency_ms": hub.latency_ms}

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from aria_tui import documents
 from aria_tui.cli import output
 from aria_tui.cli.parser import SubParsers, add_command, add_json, help_of
 from aria_tui.cli.session import opened
@@ -35,7 +36,7 @@ async def _run(args: argparse.Namespace) -> int:
         return await _plan(args)
     report, own = await _drain(args)
     if args.json:
-        output.emit(report_document(report))
+        output.emit(documents.sync(report))
     elif not args.quiet:
         output.say(output.safe(report.sentence))
         if not own:
@@ -106,16 +107,3 @@ def _gist(operation: dict[str, Any], gist: Any) -> str:
 
     payload = operation["payload"]
     return str(gist(operation["operation"], payload if isinstance(payload, str) else json.dumps(payload)))
-
-
-def report_document(report: SyncReport) -> dict[str, Any]:
-    """``sync --json`` (product.md)."""
-    return {
-        "synced": report.synced,
-        "superseded": report.superseded,
-        "failed": report.failed,
-        "remaining": report.remaining,
-        "dead_letters": report.dead_letters,
-        "conflicts": report.conflicts,
-        "hub": {"state": report.hub.state},
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from aria_tui import documents
 from aria_tui.cli import output, writes
 from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
 from aria_tui.cli.session import opened, today
@@ -12,7 +13,7 @@ from aria_tui.locale import _
 
 if TYPE_CHECKING:
     from aria_tui.assistant import Assistant
-    from aria_tui.models import TaskList, TaskView
+    from aria_tui.models import TaskList
 
 PRIORITIES = ("urgent", "high", "medium", "low")
 STATUSES = ("todo", "in_progress", "done", "cancelled")
@@ -171,11 +172,13 @@ async def _show(args: argparse.Namespace) -> int:
     async with opened(args) as assistant:
         task = await assistant.get_task(await assistant.resolve_id("task", args.id))
     if args.json:
-        output.emit({"task": as_wire(task)})
+        output.emit({"task": documents.task(task)})
         return 0
-    fields = {**as_wire(task), "waiting": _("yes") if task.waiting else None, "tags": ", ".join(task.tags)}
-    for name, value in fields.items():
-        if value not in (None, ""):
+    for name in documents.Task.__struct_fields__:
+        value = getattr(task, name)
+        if isinstance(value, tuple):
+            value = ", ".join(value)
+        if value not in (None, "", False):
             output.say(f"{name + ':':<14}{output.safe(value, lines=True)}")
     return 0
 
@@ -192,7 +195,7 @@ async def _list(args: argparse.Namespace) -> int:
         except HubUnavailable as error:
             return await _tell_away(error, assistant)
     if args.json:
-        output.emit({"tasks": [as_wire(task) for task in found.tasks], "as_of": found.as_of, "source": found.source})
+        output.emit(documents.tasks(found))
     else:
         _print_list(found, everything=args.all or bool(args.status))
     return 0
@@ -210,16 +213,6 @@ async def _tell_away(error: Any, assistant: Assistant) -> int:
         names = "; ".join(output.clip(task.title, 40) for task in waiting.tasks[:5])
         output.complain(_("{count} waiting in the queue: {names}").format(count=len(waiting.tasks), names=names))
     return 1
-
-
-def as_wire(task: TaskView) -> dict[str, Any]:
-    """A task as on the wire, plus ``waiting``."""
-    import msgspec
-
-    fields: dict[str, Any] = msgspec.structs.asdict(task)
-    fields.pop("mark")
-    waiting = fields.pop("waiting")
-    return {**fields, "tags": list(task.tags), "waiting": waiting}
 
 
 def _print_list(found: TaskList, *, everything: bool) -> None:

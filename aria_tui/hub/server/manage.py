@@ -1,0 +1,102 @@
+"""What ``aria hub`` does to a database: migrate, tokens. Each call opens it, does one thing and closes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from aria_tui.errors import Ambiguous, NotFound
+from aria_tui.hub.server import auth, entities
+from aria_tui.hub.server.serve import prepare
+from aria_tui.hub.server.service import now_ms
+from aria_tui.hub.server.storage import open_storage
+from aria_tui.hub.server.storage.base import Storage, Token
+
+T = TypeVar("T")
+ID_LENGTH = 12
+"""A token's id in lists: the beginning of its digest, of which the token can't be found."""
+
+
+def with_storage(url: str, work: Callable[[Storage], Awaitable[T]], *, ready: bool = True) -> T:
+    """Runs ``work`` on an open database, migrated or new where ``ready``. Raises AriaError."""
+
+    async def run() -> T:
+        storage = await open_storage(url)
+        try:
+            if ready:
+                await prepare(storage, url)
+            return await work(storage)
+        finally:
+            await storage.close()
+
+    return asyncio.run(run())
+
+
+def as_json(value: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def migrate(url: str) -> list[str]:
+    """Applies what is missing; gives the names. Raises NewerSchema."""
+    return with_storage(url, lambda storage: storage.migrate(), ready=False)
+
+
+def create_token(url: str, *, account: str, name: str, scope: str, expires_days: float | None = None) -> dict[str, Any]:
+    """A new token of an account, which is made if it isn't there. Its secret is shown here and nowhere else."""
+    now = now_ms()
+    expires = None if expires_days is None else now + round(expires_days * 86_400_000)
+    token, row = auth.mint(account, name or "device", scope, now, expires)
+
+    async def work(storage: Storage) -> None:
+        await storage.ensure_account(account, now)
+        await storage.add_token(row)
+
+    with_storage(url, work)
+    return {"token": token, **_shown(row)}
+
+
+def list_tokens(url: str, account: str | None) -> list[dict[str, Any]]:
+    return [_shown(row) for row in with_storage(url, lambda storage: storage.tokens(account))]
+
+
+def revoke_token(url: str, wanted: str, account: str | None) -> dict[str, Any]:
+    """Ends a token, named by the beginning of its id, its unique name, or itself. Raises NotFound, Ambiguous."""
+
+    async def work(storage: Storage) -> Token:
+        rows = [row for row in await storage.tokens(account) if row.revoked_at is None]
+        digest = auth.digest(wanted)
+        fits = [row for row in rows if row.digest == digest or row.digest.startswith(wanted)]
+        fits = fits or [row for row in rows if row.name == wanted]
+        if not fits:
+            raise NotFound(f"no token that is in use has the id or name {wanted[:40]!r}")
+        if len(fits) > 1:
+            ids = ", ".join(row.digest[:ID_LENGTH] for row in fits)
+            raise Ambiguous(f"{wanted[:40]!r} fits more than one token: {ids}")
+        await storage.revoke(fits[0].account, fits[0].digest, now_ms())
+        return fits[0]
+
+    return _shown(with_storage(url, work))
+
+
+def _shown(row: Token) -> dict[str, Any]:
+    def when(moment: int | None) -> str | None:
+        return None if moment is None else entities.time_text(moment)
+
+    state = "active"
+    if row.expires_at is not None and row.expires_at <= now_ms():
+        state = "expired"
+    if row.revoked_at is not None:
+        state = "revoked"
+    return {
+        "id": row.digest[:ID_LENGTH],
+        "account": row.account,
+        "name": row.name,
+        "scope": row.scope,
+        "state": state,
+        "created_at": when(row.created_at),
+        "expires_at": when(row.expires_at),
+        "last_used_at": when(row.last_used_at),
+    }

@@ -1,0 +1,56 @@
+"""What a served Hub does now and then: forgets keys past their retention, in small steps, and copies an SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from types import TracebackType
+from typing import Self
+
+from aria_tui.hub.server.service import Options, now_ms
+from aria_tui.hub.server.storage.base import Storage, StorageUnavailable
+
+log = logging.getLogger("aria_tui.hub")
+EVERY_SECONDS = 3600.0
+STEP = 500
+PAUSE_SECONDS = 0.05
+DAY_MS = 86_400_000
+
+
+class Upkeep:
+    """A background task for as long as the context lasts."""
+
+    def __init__(self, storage: Storage, options: Options) -> None:
+        self._storage, self._options = storage, options
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._run(), name="hub-upkeep")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await expire(self._storage, self._options.key_days)
+            except StorageUnavailable as error:
+                log.warning("upkeep", extra={"fields": {"error": str(error)}})
+            await asyncio.sleep(EVERY_SECONDS)
+
+
+async def expire(storage: Storage, key_days: int) -> int:
+    """Forgets what is older than the keys' retention, a step at a time; gives how many rows went."""
+    before, total = now_ms() - key_days * DAY_MS, 0
+    for account in await storage.accounts():
+        while gone := await storage.expire(account, before, STEP):
+            total += gone
+            await asyncio.sleep(PAUSE_SECONDS)
+    return total

@@ -1,0 +1,122 @@
+"""The assistant's wire: one JSON-RPC message a line on standard input and output, and nothing else.
+
+Looked at before the SDK: a line that is not UTF-8, or that holds what could never be sent to a Hub (a lone surrogate,
+NaN, U+0000), is answered with an error here and goes no further. The process's own standard output is turned to
+standard error, so that a stray print of whatever library can't break the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import IO, Any, cast
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+from aria_tui import documents
+from aria_tui.hub.contract import data_problem
+
+PARSE_ERROR, INVALID_PARAMS = -32700, -32602  # JSON-RPC 2.0, section 5.1
+
+
+@asynccontextmanager
+async def streams() -> AsyncIterator[tuple[Any, Any]]:
+    """The SDK's read and write streams over this process's standard input and output."""
+    reading, writing = _take_standard_streams()
+    writer = _Writer(writing)
+    reader = _Reader(reading, writer)
+    async with stdio_server(
+        stdin=cast("anyio.AsyncFile[str]", reader), stdout=cast("anyio.AsyncFile[str]", writer)
+    ) as pair:
+        yield pair
+
+
+def _take_standard_streams() -> tuple[IO[bytes], IO[bytes]]:
+    """The wire on two numbers of its own; 0 and 1 are left to whoever reads or prints by mistake."""
+    sys.stdout.flush()
+    reading, writing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nowhere, 0)
+    os.close(nowhere)
+    os.dup2(2, 1)
+    return reading, writing
+
+
+class _Writer:
+    """Lines to the client. A client that went away is no error: what it would have got is dropped."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._lock, self._open = file, asyncio.Lock(), True
+
+    async def write(self, text: str) -> None:
+        async with self._lock:
+            if self._open:
+                await asyncio.to_thread(self._put, documents.escape(text).encode())
+
+    async def flush(self) -> None:
+        """Each line is flushed as it is written."""
+
+    def _put(self, data: bytes) -> None:
+        try:
+            self._file.write(data)
+            self._file.flush()
+        except OSError:
+            self._open = False
+
+    async def error(self, number: Any, code: int, message: str) -> None:
+        """An answer of the protocol's own: this message can't be taken."""
+        answer = {"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": message}}
+        await self.write(json.dumps(answer) + "\n")
+
+
+class _Reader:
+    """Lines from the client, read in a thread of their own that never keeps the process from ending."""
+
+    def __init__(self, file: IO[bytes], writer: _Writer) -> None:
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
+        self._writer, self._loop = writer, asyncio.get_running_loop()
+        threading.Thread(target=self._read, args=(file,), name="standard input", daemon=True).start()
+
+    def _read(self, file: IO[bytes]) -> None:
+        line = b"-"
+        while line:
+            try:
+                line = file.readline()
+            except (OSError, ValueError):
+                line = b""
+            try:
+                self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+            except RuntimeError:  # the program has ended
+                return
+
+    def __aiter__(self) -> _Reader:
+        return self
+
+    async def __anext__(self) -> str:
+        while line := await self._lines.get():
+            if line.strip() and (text := await self._accepted(line)) is not None:
+                return text
+        raise StopAsyncIteration
+
+    async def _accepted(self, line: bytes) -> str | None:
+        """The line as text, or None where it was answered with an error."""
+        try:
+            text = line.decode()
+            message = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            what = "not valid UTF-8" if isinstance(error, UnicodeDecodeError) else "not valid JSON"
+            await self._writer.error(None, PARSE_ERROR, what)
+            return None
+        problem = data_problem(message)
+        if problem is None:
+            return text
+        number = message.get("id") if isinstance(message, dict) else None
+        usable = isinstance(number, int) or (isinstance(number, str) and data_problem(number) is None)
+        await self._writer.error(number if usable else None, INVALID_PARAMS, f"invalid params: the message {problem}")
+        return None

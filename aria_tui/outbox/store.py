@@ -325,7 +325,7 @@ class Store:
         assert self._writer is not None
         if len(items) == 1:
             row = msgspec.structs.astuple(items[0].row)
-            sql = f"INSERT INTO queue({_COLUMNS}) SELECT {_MARKS} WHERE {_ROOM} < ? RETURNING id, op_id"  # noqa: S608
+            sql = f"INSERT INTO queue({_COLUMNS}) SELECT {_MARKS} WHERE {_ROOM} < ? RETURNING id, op_id"
             parameters: tuple[Any, ...] = (*row, self.limit)
         else:
             rows = msgspec.json.encode([item.row for item in items]).decode()
@@ -381,7 +381,7 @@ class Store:
         )
         if known:
             return int(known[0][0])
-        sql = f"INSERT INTO queue({_COLUMNS}) SELECT {_MARKS} WHERE {_ROOM} < ? RETURNING id"  # noqa: S608
+        sql = f"INSERT INTO queue({_COLUMNS}) SELECT {_MARKS} WHERE {_ROOM} < ? RETURNING id"
         made = list(await self._writer.execute_fetchall(sql, (*msgspec.structs.astuple(row), self.limit)))
         if not made:
             raise QueueFull(

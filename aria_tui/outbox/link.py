@@ -1,0 +1,228 @@
+"""The way to one Hub: who is there, whether it may be sent to, and what each answer says about it.
+
+Keeps the gate of the target, the binding of its address, and what the Hub said about itself, all in the queue's
+file, so that every process of the home knows the same.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import timedelta
+
+import aiosqlite
+import msgspec
+
+from aria_tui.hub.client import HubClient, Outcome, Probe
+from aria_tui.hub.contract import Limits, Meta, write_time
+from aria_tui.models import Frozen, HubState, HubStatus
+from aria_tui.outbox import backoff, gates, state, targets
+from aria_tui.outbox.clock import Clock
+from aria_tui.outbox.gates import Gate
+from aria_tui.outbox.store import Store
+
+_GOOD: set[HubState] = {"online", "slow", "embedded"}
+_SPARK = 60
+
+
+class Known(Frozen, frozen=True, kw_only=True):
+    """What a target's Hub last said about itself; ``seq`` is the highest seen in ``epoch``."""
+
+    hub_id: str
+    account: str
+    epoch: str
+    seq: int
+    api: int
+    operations: dict[str, int]
+    limits: Limits
+    key_days: int
+    restored: str = ""
+    """Why draining waits for `aria queue verify`, or empty."""
+
+
+class Link:
+    """One per program and Hub. ``load`` before anything else."""
+
+    def __init__(self, store: Store, clock: Clock, client: HubClient, *, address: str, credential: str) -> None:
+        self.store, self.clock, self.client = store, clock, client
+        self.address, self.credential = address, credential
+        self.target = address
+        self.known: Known | None = None
+        self.gate: Gate | None = None
+        self.status = HubStatus(url="" if client.embedded else client.url)
+        self._latencies: deque[float | None] = deque(maxlen=_SPARK)
+        self._good_since: str | None = None
+
+    @property
+    def bound(self) -> bool:
+        """Whether it is known who lives at the address, so that an answer's Hub id can be held against it."""
+        return self.client.embedded or self.client.plain or self.known is not None
+
+    def now(self) -> str:
+        return write_time(self.clock.now())
+
+    async def load(self) -> None:
+        """Reads what the home's processes know of this Hub."""
+        self.target = await targets.resolve(self.store, self.address)
+        self.known = await state.get(self.store, f"hub:{self.target}", Known)
+        if self.known is not None and not self.client.embedded:
+            self.client.expected_hub_id = self.known.hub_id
+        self.gate = await self._load_gate()
+        if self.gate is not None:
+            self._show(self.gate.hub_state, self.gate.reason, since=self.gate.since)
+
+    async def _load_gate(self) -> Gate | None:
+        gate = await gates.load(self.store, self.target)
+        if gate is not None and gate.code == "paused" and gate.credential != self.credential:
+            return None  # another token may be let in
+        return gate
+
+    async def probe(self, timeout: float) -> Probe:
+        """Asks the Hub who it is and keeps the answer: binding, gate, limits, restored or not."""
+        found = await self.client.probe(timeout)
+        self._latencies.append(found.latency_ms if found.state in _GOOD else None)
+        if found.meta is not None and found.state == "not_the_hub" and not self.client.embedded:
+            # Another Hub of ours lives at this address now and took our token: its rows are its own.
+            self.client.expected_hub_id = None
+            found = await self.client.probe(timeout)
+        if found.may_send:
+            await self._bind(found)
+            if self.gate is not None and self.gate.code in ("offline", "paused"):
+                await self.open_gate()
+            self._show(found.state, found.reason, latency_ms=found.latency_ms)
+        else:
+            await self._shut_by(found.state, found.reason, found.wait_s)
+        return found
+
+    async def _bind(self, found: Probe) -> None:
+        if found.meta is not None:
+            before = self.target
+            if not self.client.embedded:
+                self.target = await targets.bind(self.store, self.address, found.meta.hub_id, found.meta.account)
+            if self.target != before:
+                self.known = await state.get(self.store, f"hub:{self.target}", Known)
+                self.gate = await self._load_gate()
+            await self._remember(found.meta)
+        elif found.plain:
+            self.target = await targets.bind_plain(self.store, self.address)
+
+    async def _remember(self, meta: Meta) -> None:
+        """Keeps the Hub's word about itself; a change number that went back, or another epoch, means restored."""
+        old = self.known
+        restored = old.restored if old else ""
+        if old is not None and old.epoch != meta.epoch:
+            restored = "the Hub was restored from a backup (it has a new epoch)"
+        elif old is not None and meta.seq < old.seq:
+            restored = f"the Hub was restored from a backup (its last change is {meta.seq}, {old.seq} was seen)"
+        new = Known(
+            hub_id=meta.hub_id,
+            account=meta.account,
+            epoch=meta.epoch,
+            seq=meta.seq,
+            api=meta.api,
+            operations=meta.operations,
+            limits=meta.limits,
+            key_days=meta.retention.key_days,
+            restored=restored,
+        )
+        if new != old:
+            await state.put(self.store, f"hub:{self.target}", new)
+        self.known = new
+
+    async def waive_restored(self) -> None:
+        """The user verified, or doesn't mind: draining goes on."""
+        if self.known is not None and self.known.restored:
+            self.known = msgspec.structs.replace(self.known, restored="")
+            await state.put(self.store, f"hub:{self.target}", self.known)
+
+    async def open_gate(self) -> None:
+        self.gate = None
+        await gates.save(self.store, self.target, None)
+
+    async def judge(self, outcome: Outcome) -> None:
+        """Keeps what an answer to a write says about the Hub."""
+        if outcome.kind in ("answered", "refused", "too_large", "no_endpoint"):
+            if self.gate is not None:
+                await self.open_gate()
+            self._show(outcome.state, "", latency_ms=outcome.latency_ms)
+        elif outcome.kind == "wait":
+            await self._wait(outcome.reason, outcome.wait_s)
+        elif outcome.kind in ("unreachable", "paused"):
+            await self._shut_by(outcome.state, outcome.reason, None)
+
+    async def in_trouble(self, reason: str) -> None:
+        """The Hub answers, but not well (5xx, no answer, and not ready): like an outage, with backoff."""
+        tries = self.gate.tries if self.gate is not None else 0
+        await self._shut("offline", "offline", reason, max(1.0, backoff.delay(self.clock, tries)))
+
+    async def _shut_by(self, hub_state: HubState, reason: str, wait_s: float | None) -> None:
+        if wait_s is not None:
+            await self._wait(reason, wait_s)
+        elif hub_state == "refused":
+            await self._shut("paused", hub_state, reason, gates.REFUSED_PROBE)
+        else:
+            await self._shut("offline", hub_state, reason, gates.KNOWN_DOWN)
+
+    async def _wait(self, reason: str, wait_s: float | None) -> None:
+        tries = self.gate.tries if self.gate is not None else 0
+        seconds = backoff.delay(self.clock, tries, retry_after=wait_s)
+        await self._shut("retry_after" if wait_s else "offline", "slow" if wait_s else "offline", reason, seconds)
+
+    async def _shut(self, code: str, hub_state: HubState, reason: str, seconds: float) -> None:
+        self.gate = await gates.shut(
+            self.store,
+            self.clock,
+            self.target,
+            code,  # type: ignore[arg-type]
+            hub_state=hub_state,
+            reason=reason,
+            seconds=seconds,
+            since=self.now(),
+            credential=self.credential,
+        )
+        self._show(hub_state, reason, since=self.gate.since)
+
+    def _show(
+        self, hub_state: HubState, reason: str, *, latency_ms: float | None = None, since: str | None = None
+    ) -> None:
+        if hub_state in _GOOD:
+            if self.status.state not in _GOOD or self._good_since is None:
+                self._good_since = self.now()
+            since = self._good_since
+        known = self.known
+        self.status = msgspec.structs.replace(
+            self.status,
+            state=hub_state,
+            reason=reason,
+            since=since or self.now(),
+            latency_ms=latency_ms if hub_state in _GOOD else None,
+            latencies_ms=tuple(self._latencies),
+            hub_id=known.hub_id if known else "",
+            account=known.account if known else "",
+            api=known.api if known else None,
+        )
+
+    async def note_uptime(self, probes: int, answered: int) -> None:
+        """Adds probes to this hour's count, and forgets what is older than 8 days."""
+        hour = self.clock.now().strftime("%Y-%m-%dT%H")
+        old = (self.clock.now() - timedelta(days=8)).strftime("%Y-%m-%dT%H")
+
+        async def job(connection: aiosqlite.Connection) -> None:
+            await connection.execute(
+                "INSERT INTO uptime VALUES (?, ?, ?, ?) ON CONFLICT(target, hour) DO UPDATE SET"
+                " probes = probes + excluded.probes, answered = answered + excluded.answered",
+                (self.target, hour, probes, answered),
+            )
+            await connection.execute("DELETE FROM uptime WHERE hour < ?", (old,))
+
+        await self.store.write(job)
+
+    async def refresh_uptime(self) -> None:
+        """Puts the share of the last 7 days' probes that were answered into ``status``."""
+        first = (self.clock.now() - timedelta(days=7)).strftime("%Y-%m-%dT%H")
+        found = await self.store.read(
+            "SELECT sum(probes), sum(answered) FROM uptime WHERE target = ? AND hour >= ?", (self.target, first)
+        )
+        probes, answered = found[0] if found else (None, None)
+        last = await state.get(self.store, f"last_sync:{self.target}", str)
+        share = answered / probes if probes else None
+        self.status = msgspec.structs.replace(self.status, uptime_7d=share, last_sync=last)

@@ -1,0 +1,189 @@
+"""Commits what became of a batch: one transaction, which first looks whether a stranger was there (queue.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import aiosqlite
+import msgspec
+
+from aria_tui.models import Frozen
+from aria_tui.outbox import backoff
+from aria_tui.outbox.clock import Clock
+from aria_tui.outbox.rows import Row, id_list
+from aria_tui.outbox.verdict import Verdict
+
+_PARKED = (
+    "id, operation, payload, created_at, error, op_id, entity, origin, target, base_version, base, schema_version,"
+    " sent_at, tries, attempts, edited_from"
+)
+Judged = tuple[Row, Verdict]
+
+
+class Tally(Frozen, frozen=True, kw_only=True):
+    """What one settlement did, counted in rows."""
+
+    synced: int = 0
+    superseded: int = 0
+    failed: int = 0
+    dead_letters: int = 0
+    conflicts: int = 0
+
+    def plus(self, other: Tally) -> Tally:
+        return Tally(
+            synced=self.synced + other.synced,
+            superseded=self.superseded + other.superseded,
+            failed=self.failed + other.failed,
+            dead_letters=self.dead_letters + other.dead_letters,
+            conflicts=self.conflicts + other.conflicts,
+        )
+
+    @property
+    def done(self) -> int:
+        """Rows that left the queue."""
+        return self.synced + self.superseded + self.dead_letters + self.conflicts
+
+
+async def mark_sent(connection: aiosqlite.Connection, rows: Sequence[Row], now: str) -> None:
+    """Before sending: from here on an end without an answer is known as ambiguous."""
+    await connection.execute(
+        "UPDATE queue SET sent_at = ifnull(sent_at, ?), tries = tries + 1, why = 'in_doubt', due = NULL"
+        " WHERE id IN (SELECT value FROM json_each(?))",
+        (now, id_list(rows)),
+    )
+
+
+async def unmark(connection: aiosqlite.Connection, rows: Sequence[Row], reason: str) -> None:
+    """The request reached nobody: what had never been sent still has never been sent."""
+    fresh = [row for row in rows if row.sent_at is None]
+    sent = [row for row in rows if row.sent_at is not None]
+    await connection.execute(
+        "UPDATE queue SET sent_at = NULL, tries = tries - 1, why = NULL, error = ?"
+        " WHERE id IN (SELECT value FROM json_each(?)) AND synced_at IS NULL",
+        (reason, id_list(fresh)),
+    )
+    await connection.execute(
+        "UPDATE queue SET tries = tries - 1, error = ?"
+        " WHERE id IN (SELECT value FROM json_each(?)) AND synced_at IS NULL",
+        (reason, id_list(sent)),
+    )
+
+
+async def note_error(connection: aiosqlite.Connection, rows: Sequence[Row], reason: str) -> None:
+    """The last attempt's error on each row; nothing was spent."""
+    await connection.execute(
+        "UPDATE queue SET error = ? WHERE id IN (SELECT value FROM json_each(?)) AND synced_at IS NULL",
+        (reason, id_list(rows)),
+    )
+
+
+async def settle(
+    connection: aiosqlite.Connection, clock: Clock, now: str, max_attempts: int, judged: Sequence[Judged]
+) -> Tally:
+    """Writes the verdicts of one batch inside the caller's transaction and counts them.
+
+    A row that a stranger marked meanwhile counts as delivered by whoever marked it; one that a stranger deleted
+    is gone.
+    """
+    marked = await _marked_by_strangers(connection, [row for row, _ in judged])
+    judged = [pair for pair in judged if pair[0].id not in marked]
+    tally = Tally(synced=len(marked))
+    delivered = [pair for pair in judged if pair[1].fate == "delivered"]
+    for outcome in sorted({verdict.outcome for _, verdict in delivered}):
+        rows = [row for row, verdict in delivered if verdict.outcome == outcome]
+        await connection.execute(
+            "UPDATE queue SET synced_at = ?, outcome = ?, error = NULL, why = NULL, due = NULL"
+            " WHERE id IN (SELECT value FROM json_each(?))",
+            (now, outcome, id_list(rows)),
+        )
+        counted = Tally(superseded=len(rows)) if outcome == "superseded" else Tally(synced=len(rows))
+        tally = tally.plus(counted)
+    for row, verdict in judged:
+        if verdict.fate != "delivered":
+            tally = tally.plus(await _settle_one(connection, clock, now, max_attempts, row, verdict))
+    return tally
+
+
+async def _settle_one(
+    connection: aiosqlite.Connection, clock: Clock, now: str, max_attempts: int, row: Row, verdict: Verdict
+) -> Tally:
+    match verdict.fate:
+        case "dead":
+            await park(connection, row, "dead", now, verdict)
+            return Tally(dead_letters=1, failed=1)
+        case "conflict":
+            await park(connection, row, "conflict", now, verdict)
+            return Tally(conflicts=1)
+        case "held":
+            await connection.execute(
+                "UPDATE queue SET why = 'held_operation', error = ? WHERE id = ?", (verdict.error, row.id)
+            )
+            return Tally()
+        case "behind":
+            await connection.execute("UPDATE queue SET why = NULL, error = ? WHERE id = ?", (verdict.error, row.id))
+            return Tally()
+        case _:
+            return await spend(connection, clock, now, max_attempts, row, verdict, why="backoff")
+
+
+async def spend(
+    connection: aiosqlite.Connection,
+    clock: Clock,
+    now: str,
+    max_attempts: int,
+    row: Row,
+    verdict: Verdict,
+    *,
+    why: str,
+    retry_after: float | None = None,
+) -> Tally:
+    """Spends one of the row's attempts: backoff, or after the last one a dead letter."""
+    attempts = row.attempts + 1
+    if attempts >= max_attempts:
+        await connection.execute("UPDATE queue SET attempts = ? WHERE id = ?", (attempts, row.id))
+        error = f"given up after {attempts} attempts: {verdict.error}"
+        await park(connection, row, "dead", now, msgspec.structs.replace(verdict, error=error))
+        return Tally(dead_letters=1, failed=1)
+    due = clock.steady() + backoff.delay(clock, attempts, retry_after=retry_after)
+    await connection.execute(
+        "UPDATE queue SET attempts = ?, why = ?, due = ?, due_boot = ?, error = ? WHERE id = ?",
+        (attempts, why, due, clock.boot, verdict.error, row.id),
+    )
+    return Tally(failed=1)
+
+
+async def park(connection: aiosqlite.Connection, row: Row, kind: str, now: str, verdict: Verdict) -> None:
+    """Copies a row unchanged into the table of parked rows and takes it out of the queue."""
+    problem = msgspec.json.encode(verdict.problem).decode() if verdict.problem else None
+    current = verdict.result.current if verdict.result else None
+    theirs = msgspec.json.encode(current).decode() if current is not None else None
+    await connection.execute(
+        f"INSERT INTO parked({_PARKED}, kind, parked_at, problem, current)"  # noqa: S608
+        f" SELECT {_PARKED}, ?, ?, ?, ? FROM queue WHERE id = ? AND synced_at IS NULL",
+        (kind, now, problem, theirs, row.id),
+    )
+    await connection.execute("UPDATE parked SET error = ? WHERE id = ?", (verdict.error, row.id))
+    await connection.execute("DELETE FROM queue WHERE id = ? AND synced_at IS NULL", (row.id,))
+
+
+async def unpark(connection: aiosqlite.Connection, number: int) -> None:
+    """Returns a parked row to the queue under its old number, so that its place in the order holds."""
+    await connection.execute(
+        f"INSERT INTO queue({_PARKED}) SELECT {_PARKED} FROM parked WHERE id = ?",  # noqa: S608
+        (number,),
+    )
+    await connection.execute("DELETE FROM parked WHERE id = ?", (number,))
+
+
+async def _marked_by_strangers(connection: aiosqlite.Connection, rows: Sequence[Row]) -> set[int]:
+    found = await connection.execute_fetchall(
+        "SELECT id FROM queue WHERE synced_at IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+        (id_list(rows),),
+    )
+    marked = {int(row[0]) for row in found}
+    if marked:
+        await connection.execute(
+            "UPDATE queue SET outcome = 'foreign' WHERE outcome IS NULL AND id IN (SELECT value FROM json_each(?))",
+            (id_list(marked),),
+        )
+    return marked

@@ -1,0 +1,93 @@
+"""Which Hub and account a row is meant for (queue.md, "Target").
+
+A target is named by Hub id and account where they are known, else by the address and a digest of the token. It is
+bound at the first authenticated answer of ``/api/meta`` from that address.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from urllib.parse import urlsplit
+
+import aiosqlite
+
+from aria_tui.outbox import state
+from aria_tui.outbox.store import Store
+
+EMBEDDED = "embedded"
+_UNBOUND = "addr:"
+
+
+def digest(token: str) -> str:
+    """A short digest that tells two tokens apart and gives neither away."""
+    return hashlib.sha256(b"aria-target:" + token.encode()).hexdigest()[:16] if token else "none"
+
+
+def address(url: str, token: str) -> str:
+    """The name of an address with a token; the embedded Hub has neither."""
+    return f"{url.rstrip('/')}#{digest(token)}" if url else EMBEDDED
+
+
+async def resolve(store: Store, where: str) -> str:
+    """The target at an address: the bound one, or the address itself."""
+    if where == EMBEDDED:
+        return EMBEDDED
+    found = await store.read("SELECT target FROM targets WHERE address = ?", (where,))
+    return str(found[0][0]) if found else _UNBOUND + where
+
+
+async def labels(store: Store) -> dict[str, str]:
+    """Targets with a name for people: the Hub's host, and the account."""
+    found = await store.read("SELECT target, label FROM targets")
+    return {EMBEDDED: "the embedded Hub", **dict(found)}
+
+
+def label(target: str, known: dict[str, str]) -> str:
+    """A target's name for people, also of one that was never bound."""
+    if name := known.get(target):
+        return name
+    return urlsplit(target.removeprefix(_UNBOUND)).netloc or target
+
+
+async def bind(store: Store, where: str, hub_id: str, account: str) -> str:
+    """Notes who answered at an address; what waited for the address now waits for that Hub and account.
+
+    So does what waited for the same URL with a token that was refused: nobody else can have been meant.
+    """
+    target = f"hub:{hub_id}:{account}"
+    if await resolve(store, where) == target:
+        return target
+    return await _take(store, where, target, f"{urlsplit(where).netloc} ({account})")
+
+
+async def bind_plain(store: Store, where: str) -> str:
+    """The same for a plain Hub, which has no id: the address stays its name."""
+    if await store.read("SELECT 1 FROM targets WHERE address = ?", (where,)):
+        return await resolve(store, where)
+    return await _take(store, where, _UNBOUND + where, urlsplit(where).netloc)
+
+
+async def _take(store: Store, where: str, target: str, name: str) -> str:
+    url = where.rsplit("#", 1)[0]
+
+    async def job(connection: aiosqlite.Connection) -> None:
+        await connection.execute("INSERT OR REPLACE INTO targets VALUES (?, ?, ?)", (where, target, name))
+        refused = await connection.execute_fetchall(
+            "SELECT substr(name, 6) FROM state"
+            " WHERE name LIKE 'gate:addr:%' AND json_extract(value, '$.code') = 'paused'"
+        )
+        for old in [_UNBOUND + where, *(str(row[0]) for row in refused)]:
+            if old != target and old.removeprefix(_UNBOUND).rsplit("#", 1)[0] == url:
+                await move(connection, old, target)
+
+    await store.write(job)
+    return target
+
+
+async def move(connection: aiosqlite.Connection, old: str, new: str) -> int:
+    """Gives what waits for one target to another, with its gate gone; how many waiting rows that were."""
+    cursor = await connection.execute("UPDATE queue SET target = ? WHERE synced_at IS NULL AND target = ?", (new, old))
+    await connection.execute("UPDATE parked SET target = ? WHERE target = ?", (new, old))
+    await connection.execute("UPDATE OR REPLACE id_map SET target = ? WHERE target = ?", (new, old))
+    await state.put_in(connection, f"gate:{old}", None)
+    return cursor.rowcount

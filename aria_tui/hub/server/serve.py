@@ -14,10 +14,11 @@ from types import FrameType
 
 import msgspec
 import uvicorn
+from starlette.types import ASGIApp
 
 from aria_tui.errors import AriaError, UsageError
 from aria_tui.hub.server import logs
-from aria_tui.hub.server.app import create_app
+from aria_tui.hub.server.app import HubApp, create_app
 from aria_tui.hub.server.service import Hub, Options, now_ms
 from aria_tui.hub.server.storage import open_storage, sqlite_path
 from aria_tui.hub.server.storage.base import Storage
@@ -72,12 +73,7 @@ async def _serve(serving: Serving) -> int:
         hub = Hub(storage, serving.options)
         if serving.options.open_account is not None:
             await storage.ensure_account(serving.options.open_account, now_ms())
-        app = await create_app(hub)
-        served = app
-        if serving.faults is not None:
-            from aria_tui.hub.server.faults import load
-
-            served = load(serving.faults, app)  # type: ignore[assignment]
+        served = _tortured(await create_app(hub), serving.faults)
         config = uvicorn.Config(
             served,
             log_config=None,
@@ -92,6 +88,15 @@ async def _serve(serving: Serving) -> int:
     finally:
         await storage.close()
     return 0
+
+
+def _tortured(app: HubApp, faults: Path | None) -> ASGIApp:
+    if faults is None:
+        return app
+    from aria_tui.hub.server.faults import read
+    from aria_tui.hub.server.torture import Torture
+
+    return Torture(app, read(faults))
 
 
 async def prepare(storage: Storage, database: str) -> None:

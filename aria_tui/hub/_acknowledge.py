@@ -185,10 +185,11 @@ def single_reader(op_id: str) -> Reader:
 
 def result_of(entry: Any) -> OpResult | None:
     """One operation's result, or None if it can't be understood: then the operation is not acknowledged."""
-    if not isinstance(entry, dict) or entry.get("status") not in STATUSES:
+    if not isinstance(entry, dict):
         return None
     fields = {**entry, "problem": problem_of(entry.get("problem"))}
     try:
-        return msgspec.convert(fields, OpResult)
+        result = msgspec.convert(fields, OpResult)
     except msgspec.ValidationError:
         return None
+    return result if result.status in STATUSES else None

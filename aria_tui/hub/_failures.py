@@ -41,6 +41,8 @@ def explain(error: BaseException, *, proxied: bool = False) -> tuple[HubState, s
         if isinstance(cause, socket.gaierror):
             words = reasons.NO_RESOLVER if cause.errno == socket.EAI_AGAIN else reasons.NO_NAME
             return "offline", reasons.PROXY_FAILED.format(detail=words) if proxied else words
+    if any(isinstance(cause, UnicodeError) for cause in chain):  # a label that is empty or too long for a host's name
+        return "offline", reasons.BAD_ADDRESS
     numbers = {cause.errno for cause in chain if isinstance(cause, OSError)}
     for number, words in _ERRNO.items():
         if number in numbers:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from aria_tui.hub import _reasons as reasons
-from aria_tui.hub._acknowledge import STATUSES, answered, judge_outage, no_answer, problem_of, read_object, refusal
+from aria_tui.hub._acknowledge import answered, judge_outage, no_answer, problem_of, read_object, refusal, result_of
 from aria_tui.hub._outcomes import Answer, NoAnswer, Outcome
 from aria_tui.hub.contract import OpResult, Problem
 
@@ -88,8 +88,8 @@ def server_id(body: dict[str, Any]) -> str | None:
 
 def _result(body: dict[str, Any], op_id: str) -> OpResult:
     """A plain Hub has no words for what it did, unless it speaks of this operation in ours."""
-    known = body.get("op_id") == op_id and body.get("status") in STATUSES
-    return OpResult(op_id=op_id, status=body["status"] if known else "applied")
+    said = result_of(body)
+    return said if said is not None and said.op_id == op_id else OpResult(op_id=op_id, status="applied")
 
 
 def plain_problem(body: dict[str, Any], status: int) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from urllib.parse import SplitResult, urlsplit
 
@@ -61,14 +62,8 @@ def excepted(host: str, port: int, no_proxy: str) -> bool:
 def _names(entry: str, host: str, port: int) -> bool:
     if entry == "*":
         return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        address = None
-    try:
-        return address is not None and address in ipaddress.ip_network(entry.strip("[]"), strict=False)
-    except ValueError:
-        pass
+    with contextlib.suppress(ValueError):  # one of the two is a name
+        return ipaddress.ip_address(host) in ipaddress.ip_network(entry.strip("[]"), strict=False)
     name, colon, wanted = entry.rpartition(":")
     if colon and wanted.isdecimal() and (":" not in name or name.startswith("[")):
         return int(wanted) == port and _names(name, host, port)

@@ -40,7 +40,7 @@ async def _run(args: argparse.Namespace) -> int:
             document = await _gather(assistant, evening=args.evening)
         match args.format:
             case "json":
-                output.emit(form.to_data(document))
+                output.emit(form.as_data(document))
             case "markdown":
                 output.say(output.as_is(form.render_markdown(document)).rstrip("\n"))
             case _other:

@@ -36,10 +36,10 @@ Kinds, and what else they take:
                (a single operation is answered 503, 422 or 409)
 =============  =====================================================================================================
 
-While it runs, ``GET /faults`` tells how often each happened, ``PUT /faults`` puts another plan (JSON) in its place, and
-``GET /faults/log`` lists what came, oldest first, the newest 10,000: ``{"requests": [{"method", "path", "keys", "fault",
-"status"}]}``, ``keys`` being the idempotency keys in it. These need no token, which is one more reason why such a Hub is
-refused off loopback.
+While it runs, ``GET /faults`` tells how often each happened, ``PUT /faults`` puts another plan (JSON) in its place,
+and ``GET /faults/log`` lists what came, oldest first, the newest 10,000: ``{"requests": [{"method", "path", "keys",
+"fault", "status"}]}``, ``keys`` being the idempotency keys in it. These need no token, which is one more reason why
+such a Hub is refused off loopback.
 """
 
 from __future__ import annotations

@@ -131,8 +131,14 @@ class HubProcess:
         finally:
             connection.close()
 
-    def count(self, table: str) -> int:
-        return int(self.rows(f"SELECT count(*) FROM {table}")[0][0])
+    def count(self, kind: str) -> int:
+        """How many ``tasks``, ``insights`` or ``briefings`` there are, over all accounts."""
+        sql = "SELECT count(*) FROM entities WHERE kind = ? AND deleted_at IS NULL"
+        return int(self.rows(sql, kind.removesuffix("s"))[0][0])
+
+    def keys(self) -> list[str]:
+        """The idempotency keys under which the Hub recorded an effect."""
+        return [row[0] for row in self.rows("SELECT op_id FROM operations ORDER BY seq")]
 
     def all(self, kind: str, token: str = "") -> list[dict[str, Any]]:
         """Every task, insight or briefing, through the pages."""

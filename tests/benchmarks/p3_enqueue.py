@@ -1,0 +1,87 @@
+"""P3: durable enqueues, one after another and many at once, against raw sqlite3 on the same table."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import tempfile
+import time
+from pathlib import Path
+
+from aria_tui.assistant import Assistant
+from aria_tui.config import Config, HubConfig, QueueConfig
+from tests.benchmarks.measure import Figure, interleaved, main
+
+ROWS, AT_ONCE, WAVES = 400, 64, 8
+CONFIG = Config(hub=HubConfig(url="http://127.0.0.1:9", token="t"), queue=QueueConfig(limit=10_000_000))
+
+
+class Raw:
+    """The same table, journal and sync by the standard library alone: one INSERT, one commit each."""
+
+    def __init__(self, file: Path) -> None:
+        self.db = sqlite3.connect(file, isolation_level=None)
+        self.db.execute("PRAGMA synchronous = EXTRA")
+        self.count = 0
+
+    def one_after_another(self) -> float:
+        start = time.perf_counter()
+        for _ in range(ROWS):
+            self.count += 1
+            self.db.execute(
+                "INSERT INTO queue (operation, payload, created_at, op_id, entity, origin, target)"
+                " VALUES ('capture_insight', ?, '2026-11-30T08:00:00Z', ?, ?, 'cli', 'raw')",
+                (f'{{"content": "x", "id": "{self.count}"}}', f"raw-{self.count}", f"insight:{self.count}"),
+            )
+        return ROWS / (time.perf_counter() - start)
+
+
+async def _measure(folder: Path) -> dict[str, float]:
+    loop = asyncio.get_running_loop()
+    first = await Assistant.open(CONFIG, home=folder / "ours")
+    await first.capture_insight("first", offline=True)
+    second = await Assistant.open(CONFIG, home=folder / "raw")
+    await second.capture_insight("first", offline=True)
+    await second.close()
+    raw = Raw(folder / "raw" / "queue.db")
+
+    async def one_after_another() -> float:
+        start = time.perf_counter()
+        for _ in range(ROWS):
+            await first.capture_insight("x", offline=True)
+        return ROWS / (time.perf_counter() - start)
+
+    async def at_once() -> float:
+        start = time.perf_counter()
+        for _ in range(WAVES):
+            await asyncio.gather(*(first.capture_insight("x", offline=True) for _ in range(AT_ONCE)))
+        return WAVES * AT_ONCE / (time.perf_counter() - start)
+
+    def on_loop(work: object) -> float:
+        return float(asyncio.run_coroutine_threadsafe(work(), loop).result())  # type: ignore[operator]
+
+    try:
+        return await asyncio.to_thread(
+            interleaved,
+            {"raw": raw.one_after_another, "one": lambda: on_loop(one_after_another), "many": lambda: on_loop(at_once)},
+            9,
+        )
+    finally:
+        raw.db.close()
+        await first.close()
+
+
+def measure() -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="aria-bench-", dir=Path.home()) as folder:
+        rates = asyncio.run(_measure(Path(folder)))
+    details = {f"{name} rows/s": rate for name, rate in rates.items()}
+    return [
+        Figure("P3a", "durable enqueue one after another / raw sqlite3", rates["one"] / rates["raw"], 0.75,
+               at_least=True, details=details),
+        Figure("P3b", "64 enqueues at once / the same one after another", rates["many"] / rates["one"], 20,
+               at_least=True, details=details),
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(measure)

@@ -165,10 +165,11 @@ async def _source(source: object, config: Config) -> Check:
         case "ok":
             return ok(f"source {name}", _("fine"))
         case "not_configured":
-            return ok(f"source {name}", _("not configured: {how}").format(how=section.reason))
+            how = section.reason.removeprefix("not configured").lstrip(": ")
+            return ok(f"source {name}", _("not configured: {how}").format(how=how) if how else _("not configured"))
+        case "unavailable" if name == "docker" and not (config.docker.host or os.environ.get("DOCKER_HOST")):
+            return warning(f"source {name}", section.reason, _("without one: [docker] enabled = false"))
         case "unavailable":
-            return problem(
-                f"source {name}", section.reason, _("aria config check; the other sections go on without it")
-            )
+            return problem(f"source {name}", section.reason, _("the other sections go on without it"))
         case _:
             return warning(f"source {name}", f"{section.state}: {section.reason}")

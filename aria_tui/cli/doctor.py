@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ def add_parser(subparsers: SubParsers) -> None:
     """Adds ``doctor``."""
     doctor = add_command(
         subparsers, "doctor", help_of("doctor"), _run,
-        description=_("Looks at home, configuration, queue, lock, Hub, sources and terminal. Exit status 1: a problem."),
+        description=_("Looks at home, configuration, queue, lock, Hub, sources, terminal. Exit status 1: a problem."),
         examples=("aria doctor", "aria doctor --json", "aria doctor --bundle report.json"),
     )  # fmt: skip
     add_json(doctor)
@@ -88,7 +89,7 @@ def _bundle(found: list[Check]) -> dict[str, Any]:
 
     import msgspec
 
-    packages = {}
+    packages: dict[str, str | None] = {}
     for name in ("textual", "httpx", "aiosqlite", "msgspec", "starlette", "uvicorn", "icalendar", "babel", "mcp"):
         try:
             packages[name] = metadata.version(name)
@@ -165,10 +166,8 @@ def _hidden(document: Any) -> Any:
     from aria_tui.sources._secrets import redact, secrets_of
 
     secrets = [os.environ["ARIA_HUB_TOKEN"]] if os.environ.get("ARIA_HUB_TOKEN") else []
-    try:
+    with contextlib.suppress(AriaError):
         secrets += secrets_of(config.load())
-    except AriaError:
-        pass
 
     def hide(value: Any) -> Any:
         match value:

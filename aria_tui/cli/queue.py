@@ -118,12 +118,13 @@ async def _rows(assistant: Assistant, kind: Kind, limit: int) -> AsyncIterator[Q
 
 
 def _print_rows(rows: list[QueueItem]) -> None:
-    from aria_tui.cli.words import age, gist
+    from aria_tui.cli.words import age
+    from aria_tui.outbox.gist import gist_of
 
     cells = max(20, output.terminal_columns() - 62)
     output.table([
         (
-            str(row.id), row.operation, output.clip(gist(row.operation, row.payload), cells),
+            str(row.id), row.operation, output.clip(gist_of(row.operation, row.payload), cells),
             age(row.synced_at or row.created_at), output.clip(row.outcome or row.reason, 36),
         )
         for row in rows

@@ -88,10 +88,8 @@ async def _plan(args: argparse.Namespace) -> int:
     if args.json:
         output.emit(plan)
         return 0
-    from aria_tui.cli.words import gist
-
     rows = [
-        (" ".join(f"#{number}" for number in op["from"]), op["operation"], output.clip(_gist(op, gist), 60))
+        (" ".join(f"#{number}" for number in op["from"]), op["operation"], output.clip(_gist(op), 60))
         for op in plan["operations"]
     ]
     output.table(rows)
@@ -102,8 +100,10 @@ async def _plan(args: argparse.Namespace) -> int:
     return 0
 
 
-def _gist(operation: dict[str, Any], gist: Any) -> str:
+def _gist(operation: dict[str, Any]) -> str:
     import json
 
+    from aria_tui.outbox.gist import gist_of
+
     payload = operation["payload"]
-    return str(gist(operation["operation"], payload if isinstance(payload, str) else json.dumps(payload)))
+    return gist_of(operation["operation"], payload if isinstance(payload, str) else json.dumps(payload))

@@ -65,21 +65,3 @@ def age(text: str | None) -> str:
     from aria_tui.locale import formats
 
     return formats.age(text, datetime.now().astimezone())
-
-
-def gist(operation: str, payload: str) -> str:
-    """What an operation is about, in a few words, from its stored payload."""
-    import json
-
-    try:
-        fields = json.loads(payload)
-    except ValueError:
-        return payload
-    if not isinstance(fields, dict):
-        return payload
-    if isinstance(changes := fields.get("changes"), dict):
-        fields = {**fields, **changes}
-    for name in ("title", "content" if operation != "store_briefing" else "date", "date", "project", "id"):
-        if isinstance(value := fields.get(name), str) and value:
-            return value
-    return payload

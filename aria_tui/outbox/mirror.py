@@ -84,7 +84,9 @@ class Mirror:
             if change is not None and verdict.outcome in ("applied", "duplicate"):
                 self._count += 1
                 self._acknowledged.append((self._count, change))
-                overlay.apply(self.things[change.kind], change, version=verdict.result and verdict.result.version)
+                overlay.apply(
+                    self.things[change.kind], change, version=verdict.result.version if verdict.result else None
+                )
 
     def base_of(self, kind: Kind, thing: str, waiting: Sequence[Any]) -> dict[str, Any] | None:
         """A thing as it will be when what waits for it is delivered; None: never seen, and no create of it waits."""

@@ -91,7 +91,8 @@ async def _insert(connection: aiosqlite.Connection, entry: dict[str, Any], now: 
     parked = entry.get("state") in ("dead", "conflict")
     cursor = await connection.execute(
         "INSERT INTO queue(operation, payload, created_at, op_id, entity, origin, target, base_version, base,"
-        " schema_version, sent_at, attempts, error, why) VALUES (?, ?, ?, ?, ?, 'import', ?, ?, ?, ?, ?, ?, ?, 'in_doubt')",
+        " schema_version, sent_at, attempts, error, why)"
+        " VALUES (?, ?, ?, ?, ?, 'import', ?, ?, ?, ?, ?, ?, ?, 'in_doubt')",
         (
             entry["operation"], entry["payload"], entry.get("created_at") or now, entry["op_id"], entity,
             entry.get("target") or target, entry.get("base_version"), entry.get("base"),

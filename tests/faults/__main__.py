@@ -1,8 +1,8 @@
 """The large runs: ``python -m tests.faults --long [--schedules N] [--kills N] [--seed N] [--jobs N]``.
 
 Random fault schedules in worker processes, then ``kill -9`` of a writing process against a real Hub. Shows progress
-and time left; ends with a summary, and with exit status 1 when any promise was broken. A seed that fails is printed with
-its story: put it into ``FAILED_ONCE`` of ``test_schedules.py``.
+and time left; ends with a summary, and with exit status 1 when any promise was broken. A seed that fails is printed
+with its story: put it into ``FAILED_ONCE`` of ``test_schedules.py``.
 """
 
 from __future__ import annotations

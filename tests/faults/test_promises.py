@@ -45,8 +45,8 @@ async def test_the_key_of_the_first_try_is_the_key_of_every_try(world: World, fa
 async def test_nothing_is_delivered_that_was_not_acknowledged(world: World, fault: str) -> None:
     await world.add_task(offline=True)
     await world.insight(offline=True)
+    world.every_write = fault
     for _ in range(2):
-        world.forced = ["", fault]
         report = await world.drain()
         assert report.synced == 0, report
         status = await world.run(world.assistant.queue_status())
@@ -172,6 +172,7 @@ async def test_a_hub_restored_from_a_backup_gets_everything_back(world: World, n
     await world.remember_hub()
     for _ in range(3):
         await world.insight()
+    await world.drain()
     backup, length = world.saved_hub or (None, 0)
     assert backup is not None
     await world.hub.restore(backup, new_epoch=new_epoch)

@@ -50,6 +50,9 @@ class World:
         self.weather = 0.0
         self.kinds = kinds
         self.forced: list[str] = []
+        """Faults of the next requests, one each; "" for none."""
+        self.every_write = ""
+        """A fault of every write until further notice."""
         self.hub_is_up = True
         self.account = "anna"
         self.log: list[Applied] = []
@@ -99,6 +102,8 @@ class World:
     def _fault(self, method: str) -> str:
         if not self.hub_is_up:
             return "refused"
+        if self.every_write and method not in ("GET", "HEAD"):
+            return self.every_write
         if self.forced:
             return self.forced.pop(0)
         return self.dice.choice(self.kinds) if self.dice.random() < self.weather else ""
@@ -273,7 +278,7 @@ class World:
 
     async def settle(self) -> None:
         """Stops the faults and checks everything. Raises Broken with the whole list."""
-        self.weather, self.hub_is_up = 0.0, True
+        self.weather, self.hub_is_up, self.every_write = 0.0, True, ""
         self.forced.clear()
         for network in self.networks:
             await network.deliver_late()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 
 from aria_tui import __version__
@@ -29,6 +30,7 @@ _FILES = (
 
 def page(parser: argparse.ArgumentParser) -> str:
     """The whole page in roff."""
+    everywhere = {option for action in parser._actions for option in action.option_strings}
     lines = [
         f'.TH ARIA 1 "" "aria {__version__}" "User Commands"',
         ".SH NAME",
@@ -41,7 +43,8 @@ def page(parser: argparse.ArgumentParser) -> str:
         ".SH COMMANDS",
     ]
     for command in _commands(parser):
-        lines += _command(command)
+        lines += _command(command, everywhere)
+    lines += [".SH OPTIONS OF EVERY COMMAND", *_options(parser, set())]
     for title, rows in (("EXIT STATUS", _EXIT), ("ENVIRONMENT", _ENVIRONMENT), ("FILES", _FILES)):
         lines.append(f".SH {title}")
         for name, text in rows:
@@ -59,25 +62,32 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPars
                 yield from _commands(child)
 
 
-def _command(parser: argparse.ArgumentParser) -> Iterator[str]:
+def _command(parser: argparse.ArgumentParser, everywhere: set[str]) -> Iterator[str]:
     usage = " ".join(parser.format_usage().split()).removeprefix("usage: ")
+    for option in re.findall(r"\[[^]]*\]", usage):
+        if option.strip("[]").split(" ")[0] in everywhere:
+            usage = usage.replace(f" {option}", "", 1)
     yield f".SS {_escape(parser.prog)}"
     yield _escape(parser.description or "")
     yield ".PP"
     yield _escape(usage)
+    yield from _options(parser, everywhere)
+    if parser.epilog:
+        yield ".PP"
+        yield ".nf"
+        yield from (_escape(line) for line in parser.epilog.split("\n"))
+        yield ".fi"
+
+
+def _options(parser: argparse.ArgumentParser, without: set[str]) -> Iterator[str]:
     for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction | argparse._HelpAction) or action.help == argparse.SUPPRESS:
+        if isinstance(action, argparse._SubParsersAction) or without.intersection(action.option_strings):
             continue
         names = ", ".join(action.option_strings) or str(action.metavar or action.dest)
         value = f" {action.metavar or action.dest.upper()}" if action.option_strings and action.nargs != 0 else ""
         yield ".TP"
         yield f".B {_escape(names + value)}"
         yield _escape(action.help or "")
-    if parser.epilog:
-        yield ".PP"
-        yield ".nf"
-        yield from (_escape(line) for line in parser.epilog.split("\n"))
-        yield ".fi"
 
 
 def _escape(text: str) -> str:

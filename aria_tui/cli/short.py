@@ -73,15 +73,23 @@ def _counts(file: str) -> tuple[int, bool, str | None, bool]:
 
 
 def _sqlite() -> "Any":
-    """The C module: ``sqlite3`` itself adds datetime and its converters, which nothing here needs."""
+    """The C module alone: ``sqlite3`` around it adds datetime and converters, which nothing here needs.
+
+    It wants ``functools`` for its cache of statements, which costs a prompt a fifth of its time and is of no use for
+    five statements that run once: while it is loaded, a cache that keeps nothing stands in.
+    """
+    stand_in = type(sys)("functools")  # a module; the module types would have to be loaded first
+    stand_in.lru_cache = lambda *_sizes, **_options: lambda make: make  # type: ignore[attr-defined]
+    known = sys.modules.get("functools")
+    sys.modules["functools"] = known or stand_in
     try:
         import _sqlite3
-
-        return _sqlite3
     except ImportError:  # another Python than CPython
-        import sqlite3
-
-        return sqlite3
+        sys.modules.pop("functools")
+        import sqlite3 as _sqlite3  # type: ignore[no-redef]
+    if sys.modules.get("functools") is stand_in:
+        del sys.modules["functools"]
+    return _sqlite3
 
 
 def _read(file: str, mode: str) -> tuple[int, bool, str | None, bool]:

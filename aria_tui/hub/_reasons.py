@@ -72,5 +72,5 @@ def in_words(reason: str) -> str:
     for template in _TEMPLATES:
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+)", re.escape(template))
         if found := re.fullmatch(pattern, reason, re.DOTALL):
-            return _(template).format(**found.groupdict())
+            return _(template).format(**{name: in_words(value) for name, value in found.groupdict().items()})
     return reason

@@ -74,7 +74,8 @@ def test_no_address_and_no_embedded_hub() -> None:
 @pytest.mark.parametrize(
     ("host", "here"),
     [
-        ("localhost", True), ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True), ("LocalHost.", True),
+        ("localhost", True), ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True),
+        ("LocalHost.", True),
         ("0.0.0.0", False), ("::", False), ("128.0.0.1", False), ("mylocalhost", False), ("", False), ("127.1", False),
     ],
 )  # fmt: skip

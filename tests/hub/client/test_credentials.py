@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import shlex
 import sys
@@ -64,10 +65,11 @@ def test_a_token_that_can_be_no_header(token: str, header: str) -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        {"headers": {"X-A": "sec\nret"}}, {"headers": {"X-A": "sécret"}}, {"headers": {"X A": "value"}}, {"headers": {"": "value"}},
-        {"headers": {"X-A:": "value"}}, {"headers": {"Content-Length": "0"}}, {"headers": {"Idempotency-Key": "value"}},
-        {"headers": {"transfer-encoding": "chunked"}}, {"headers": {"Host": "value"}}, {"token_header": "X Key"},
-        {"token_header": ""}, {"token_header": "Content-Type"},
+        {"headers": {"X-A": "sec\nret"}}, {"headers": {"X-A": "sécret"}}, {"headers": {"X A": "value"}},
+        {"headers": {"": "value"}}, {"headers": {"X-A:": "value"}}, {"headers": {"Content-Length": "0"}},
+        {"headers": {"Idempotency-Key": "value"}}, {"headers": {"transfer-encoding": "chunked"}},
+        {"headers": {"Host": "value"}}, {"token_header": "X Key"}, {"token_header": ""},
+        {"token_header": "Content-Type"},
     ],
 )  # fmt: skip
 def test_headers_that_can_not_be(config: dict[str, Any]) -> None:
@@ -133,9 +135,18 @@ async def test_a_command_that_hangs_is_ended_with_its_children(monkeypatch: pyte
     command = shlex.join([sys.executable, "-c", child, str(tmp_path / "pid")]) + " & wait"
     with pytest.raises(TokenUnavailable, match="in 1 s"):
         await resolve_token(HubConfig(url=URL, token_command=command))
-    process = Path("/proc") / (tmp_path / "pid").read_text()
-    if process.exists():  # ended, and not yet collected by its new parent
-        assert ") Z" in (process / "stat").read_text()
+    stat = Path("/proc") / (tmp_path / "pid").read_text() / "stat"
+
+    def ended() -> bool:
+        """Gone, or not yet collected by its new parent."""
+        try:
+            return ") Z" in stat.read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+
+    async with asyncio.timeout(10):
+        while not ended():
+            await asyncio.sleep(0.01)
 
 
 async def test_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,10 +177,10 @@ async def test_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_keyring_that_can_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     keyring = pytest.importorskip("keyring")
-    import keyring.errors
+    errors = pytest.importorskip("keyring.errors")
 
     def locked(*_: str) -> str:
-        raise keyring.errors.KeyringLocked("secret")
+        raise errors.KeyringLocked("secret")
 
     monkeypatch.setattr(keyring, "get_password", locked)
     with pytest.raises(TokenUnavailable, match="KeyringLocked") as raised:
@@ -179,10 +190,10 @@ async def test_a_keyring_that_can_not_be_read(monkeypatch: pytest.MonkeyPatch) -
 
 async def test_no_keyring_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     keyring = pytest.importorskip("keyring")
-    import keyring.errors
+    errors = pytest.importorskip("keyring.errors")
 
     def none(*_: str) -> str:
-        raise keyring.errors.NoKeyringError("none")
+        raise errors.NoKeyringError("none")
 
     monkeypatch.setattr(keyring, "get_password", none)
     assert await resolve_token(HubConfig(url=URL)) == ""

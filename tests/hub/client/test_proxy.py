@@ -68,12 +68,14 @@ def tunnel(target: tuple[str, int]) -> Any:
 async def test_https_goes_through_a_tunnel(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, certificates: Certificates
 ) -> None:
-    async with serving(hub, tls=certificates.good("hub.example.com")) as server:
-        async with serving(tunnel(("127.0.0.1", server.port))) as proxy:
-            monkeypatch.setenv("HTTPS_PROXY", proxy.url.replace("http://", "http://me:pass-word@"))
-            client = connect("https://hub.example.com")
-            assert (await send(client)).kind == "answered"
-            await client.aclose()
+    async with (
+        serving(hub, tls=certificates.good("hub.example.com")) as server,
+        serving(tunnel(("127.0.0.1", server.port))) as proxy,
+    ):
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url.replace("http://", "http://me:pass-word@"))
+        client = connect("https://hub.example.com")
+        assert (await send(client)).kind == "answered"
+        await client.aclose()
     (opened,) = proxy.requests
     assert (opened.method, opened.target) == ("CONNECT", "hub.example.com:443")
     assert TOKEN not in str(opened)

@@ -1,0 +1,201 @@
+"""The dashboard's application: starts, dispatches commands, ends cleanly. What is shown is in screens and widgets."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import logging
+import os
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from textual.binding import BindingType
+from textual.worker import Worker
+
+from aria_tui import locale, paths
+from aria_tui.clean import visible
+from aria_tui.config import Config
+from aria_tui.errors import AriaError
+from aria_tui.locale import _
+from aria_tui.tui import signals, themes
+from aria_tui.tui.bindings import bindings
+from aria_tui.tui.captures import Captures
+from aria_tui.tui.commands import BY_ID, Command, read_keymap
+from aria_tui.tui.doors import Doors
+from aria_tui.tui.kept import KeptFile
+from aria_tui.tui.live import Live
+from aria_tui.tui.logs import Log
+from aria_tui.tui.messages import CommandWanted
+from aria_tui.tui.rows import RowActions
+from aria_tui.tui.screens.dashboard import DashboardScreen
+from aria_tui.tui.writes import Writes
+
+log = logging.getLogger(__name__)
+
+
+class Demo(Protocol):
+    """What ``aria demo`` hands in: a Hub that can be switched off and on."""
+
+    async def toggle(self) -> bool:
+        """Switches the Hub; gives whether it is on now."""
+
+
+class AriaApp(Doors):
+    """One dashboard over one assistant."""
+
+    TITLE = "ARIA"
+    ENABLE_COMMAND_PALETTE = False
+    NOTIFICATION_TIMEOUT = 6
+    CSS_PATH = [paths.styles() / f"{name}.tcss" for name in ("app", "lines", "dashboard", "forms")]  # noqa: RUF012 - Textual's form
+    BINDINGS: ClassVar[list[BindingType]] = bindings("everywhere")
+
+    def __init__(self, config: Config, *, demo: Demo | None = None, home: Path | None = None) -> None:
+        super().__init__()
+        self.config, self.demo = config, demo
+        self.home = home or paths.home()
+        self.fresh = not (self.home / "session.json").exists() and not config.hub.url and demo is None
+        self.session = KeptFile(self.home / "session.json")
+        self.drafts = KeptFile(self.home / "drafts.json")
+        self.remapped, self.problems = read_keymap(config.ui.keys)
+        self.set_keymap(self.remapped)
+        self.live = Live(config, self.home)
+        self.writes, self.captures, self.rows = Writes(self), Captures(self), RowActions(self)
+        self.new_config: Config | None = None
+        self.after_exit = ""
+        self.failure: Exception | None = None
+        self.animation_level = "full" if config.ui.animation else "none"
+        themes.register(self, str(self.session.get("theme") or config.ui.theme))
+
+    def on_mount(self) -> None:
+        signals.install(self)
+        self.push_screen(DashboardScreen())
+        self.call_after_refresh(self.spawn, self._begin(), "open")
+
+    async def _begin(self) -> None:
+        """After the first paint: the assistant, and what runs beside the screen."""
+        await self.live.open()
+        for topic in ("tasks", "queue", "insights"):
+            self.spawn(self.live.follow(topic), f"read {topic}")
+        self.spawn(self.live.watch(), "watch")
+        for problem in self.problems:
+            self.toast(problem, "warning")
+        self.writes.opened()
+        self.captures.recover()
+        self.live.tell("opened")
+
+    async def action_run(self, name: str) -> None:
+        """Runs a command by its id: the handler nearest to the focus."""
+        self.run_command(BY_ID[name])
+
+    def run_command(self, command: Command) -> None:
+        """Runs a command. Whatever goes wrong in it becomes a toast and a line in the log."""
+        if (handler := self._handler(command.method)) is not None:
+            with self.guard(command.id):
+                if inspect.isawaitable(result := handler()):
+                    self.spawn(_await(result), f"command {command.id}")
+
+    def _handler(self, method: str) -> Callable[[], Any] | None:
+        places = self.focused.ancestors_with_self if self.focused is not None else [self.screen]
+        for place in (*places, self.screen, self):
+            if (found := getattr(place, method, None)) is not None:
+                return found  # type: ignore[no-any-return]
+        return None
+
+    def can_run(self, command: Command) -> bool:
+        """Whether the command has a handler where the focus is."""
+        return self._handler(command.method) is not None
+
+    def on_command_wanted(self, message: CommandWanted) -> None:
+        self.run_command(BY_ID[message.command])
+
+    def spawn(self, work: Coroutine[Any, Any, None], group: str, *, exclusive: bool = False) -> Worker[None]:
+        """Runs work beside the screen, in a named group; its errors are told, never thrown."""
+
+        async def guarded() -> None:
+            with self.guard(group):
+                await work
+
+        return self.run_worker(guarded(), group=group, exclusive=exclusive, exit_on_error=False)
+
+    @contextlib.contextmanager
+    def guard(self, what: str) -> Any:
+        """Turns errors into words: the user's own as they are, the program's as a toast and a trace in the log."""
+        try:
+            yield
+        except AriaError as error:
+            self.toast(str(error), "error")
+        except Exception as error:
+            log.exception("unexpected error in %s", what)
+            where = self.home / "log" / "aria.log"
+            self.toast(_("unexpected error: {what} (see {file})").format(what=f"{error!r:.200}", file=where), "error")
+
+    def toast(self, text: str, severity: str = "information") -> None:
+        """Tells the user something in the corner; text from outside is harmless here as everywhere."""
+        self.notify(visible(text), severity=severity, markup=False)  # type: ignore[arg-type]
+
+    def do_quit(self) -> None:
+        self.exit(0)
+
+    def do_undo(self) -> Awaitable[None]:
+        return self.writes.undo()
+
+    def do_theme(self) -> None:
+        self.session.put("theme", themes.switch(self))
+
+    async def do_demo_toggle(self) -> None:
+        if self.demo is not None:
+            on = await self.demo.toggle()
+            self.toast(_("the demo's Hub is on") if on else _("the demo's Hub is off"))
+
+    async def action_quit(self) -> None:
+        self.do_quit()
+
+    async def _shutdown(self) -> None:
+        """Before the screen goes: what runs is stopped, what was accepted is committed, within two seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.6):
+                self.workers.cancel_all()
+                await self.writes.settle()
+                await self.live.close()
+        await self.drafts.close()
+        await self.session.close()
+        await super()._shutdown()
+
+    def _fatal_error(self) -> None:
+        """An error that Textual can't go on after: logged whole, told in one sentence on the normal screen."""
+        self.failure = sys.exception() if isinstance(sys.exception(), Exception) else self._exception  # type: ignore[assignment]
+        log.error("the dashboard had to end", exc_info=self.failure)
+        self._close_messages_no_wait()
+
+
+async def _await(work: Awaitable[Any]) -> None:
+    await work
+
+
+def run(config: Config, *, demo: Demo | None = None) -> int:
+    """Shows the dashboard until it is left. Gives the exit status: 0, 1 after an error, 128 + n after signal n."""
+    home = paths.home()
+    locale.use(locale.choose(config.ui.language))
+    logs = Log(home, [config.hub.token, config.finance.token, os.environ.get("ARIA_HUB_TOKEN", "")])
+    logs.start()
+    app = AriaApp(config, demo=demo, home=home)
+    try:
+        with signals.early():
+            app.run()
+    except signals.Ended as ended:
+        return ended.status
+    finally:
+        logs.stop()
+    if app.failure is not None:
+        words = _("aria had to end because of an unexpected error: {what}").format(what=f"{app.failure!r:.200}")
+        print(visible(words), file=sys.stderr)  # noqa: T201 - the screen is gone; this is the last word
+        print(visible(_("the details are in {file}").format(file=logs.path)), file=sys.stderr)  # noqa: T201
+        return 1
+    if app.after_exit == "demo":
+        os.execv(sys.executable, [sys.executable, "-m", "aria_tui", "demo"])  # noqa: S606 - our own program
+    if app.after_exit == "restart" and app.new_config is not None:
+        return run(app.new_config)
+    return app.return_code or 0

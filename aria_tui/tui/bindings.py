@@ -1,0 +1,15 @@
+"""Textual's bindings, made from the list of commands."""
+
+from __future__ import annotations
+
+from textual.binding import Binding, BindingType
+
+from aria_tui.tui.commands import at
+
+
+def bindings(place: str) -> list[BindingType]:
+    """The bindings of one place. All run the app's ``run`` action, which finds the handler nearest to the focus."""
+    return [
+        Binding(command.keys, f"app.run('{command.id}')", command.label, show=False, id=command.id)
+        for command in at(place)
+    ]

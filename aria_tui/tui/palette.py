@@ -1,0 +1,46 @@
+"""The command palette: every command that works here, from the list of commands."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+
+from aria_tui.locale import _
+from aria_tui.tui.commands import COMMANDS, Command, keys_of, shown_key
+
+if TYPE_CHECKING:
+    from aria_tui.tui.app import AriaApp
+
+
+class AriaCommands(Provider):
+    """Commands by their help text; the keys stand beneath."""
+
+    def _commands(self) -> list[tuple[Command, str, str]]:
+        app = cast("AriaApp", self.app)
+        places = app.places_at(self.screen)
+        found = []
+        for command in COMMANDS:
+            if command.palette and command.where in places and (command.id != "demo.toggle" or app.demo is not None):
+                keys = ", ".join(shown_key(key) for key in keys_of(command, app.remapped))
+                found.append((command, _(command.help), keys))
+        return found
+
+    async def discover(self) -> Hits:
+        for command, text, keys in self._commands():
+            yield DiscoveryHit(text, partial(self._run, command), help=keys)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for command, text, keys in self._commands():
+            if (score := matcher.match(text)) > 0:
+                yield Hit(score, matcher.highlight(text), partial(self._run, command), help=keys)
+
+    def _run(self, command: Command) -> None:
+        cast("AriaApp", self.app).run_command(command)
+
+
+def palette() -> CommandPalette:
+    """The palette's screen, to be pushed."""
+    return CommandPalette(providers=[AriaCommands], placeholder=_("Find a command"))

@@ -1,0 +1,136 @@
+"""Queue rows in words: what the operation is about, how old it is, why it is still there."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from aria_tui.locale import _, formats
+from aria_tui.models import QueueItem
+from aria_tui.tui.content import Line, Piece, fit, say
+from aria_tui.tui.pages import Pages
+
+_REASON_STYLE = {
+    "sending": "good", "backoff": "warn", "retry_after": "warn", "paused": "bad", "in_doubt": "warn",
+    "parked_ahead": "warn", "held_operation": "warn", "held_target": "warn",
+}  # fmt: skip
+
+
+def operation_word(operation: str) -> str:
+    """What the operation does, in a word or two; one we don't know by its own name."""
+    return {
+        "create_task": _("new task"),
+        "update_task": _("edit task"),
+        "complete_task": _("task done"),
+        "delete_task": _("delete task"),
+        "capture_insight": _("insight"),
+        "update_insight": _("edit insight"),
+        "delete_insight": _("delete insight"),
+        "store_briefing": _("briefing"),
+        "record_activity": _("activity"),
+    }.get(operation, operation)
+
+
+def gist(item: QueueItem) -> str:
+    """The one thing of the payload that a person knows it by."""
+    try:
+        payload = json.loads(item.payload)
+    except ValueError:
+        return item.payload[:200]
+    if not isinstance(payload, dict):
+        return item.payload[:200]
+    found = payload.get("changes")
+    changes = found if isinstance(found, dict) else {}
+    if item.operation == "store_briefing":
+        return str(payload.get("date", ""))
+    for name in ("title", "content", "summary", "notes"):
+        if value := payload.get(name) or changes.get(name):
+            return str(value)[:500]
+    if changes:
+        return ", ".join(f"{name}: {value}" for name, value in changes.items())[:500]
+    return str(payload.get("project") or payload.get("id") or item.payload)[:200]
+
+
+def reason_words(item: QueueItem, now: datetime) -> str:
+    """Why the row is still there, in the user's language; the assistant's own words for what isn't known here."""
+    args = item.reason_args
+    at = formats.when(args.get("at") or item.next_attempt_at, now)
+    match item.reason_code:
+        case "sending":
+            return _("sending")
+        case "next":
+            return _("next")
+        case "backoff" if at:
+            return _("attempt {n} failed, next at {time}").format(n=args.get("attempt", item.attempts), time=at)
+        case "retry_after" if at:
+            return _("the Hub asked to wait until {time}").format(time=at)
+        case "paused":
+            return _("paused: sign-in needed")
+        case "in_doubt":
+            return _("in doubt: sent, no answer came; goes again with the same key")
+        case "offline" if args.get("since"):
+            return _("Hub offline since {time}").format(time=formats.when(args["since"], now))
+        case "behind" if args.get("number"):
+            return _("behind #{n}").format(n=args["number"])
+        case "parked_ahead" if args.get("number"):
+            return _("behind #{n}, which needs attention").format(n=args["number"])
+        case "held_operation":
+            return _("the Hub doesn't know this operation yet")
+        case "held_target" if args.get("target"):
+            return _("for another Hub: {name}").format(name=args["target"])
+    return item.reason
+
+
+class QueueRows:
+    """Rows for a RowList over one of the queue's lists."""
+
+    def __init__(self, pages: Pages, kind: str, now: datetime) -> None:
+        self._pages, self._kind, self._now = pages, kind, now
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def key(self, index: int) -> str | None:
+        row = self._pages.row(index)
+        return None if row is None else str(row.id)
+
+    def find(self, key: str) -> int | None:
+        return self._pages.find(int(key))
+
+    def item(self, key: str) -> QueueItem | None:
+        """The row with this key, if it is there."""
+        number = self._pages.find(int(key))
+        return None if number is None else self._pages.row(number)
+
+    def line(self, index: int, width: int) -> Line:
+        row = self._pages.row(index)
+        if row is None:
+            return (say("…", "dim"),)
+        number, operation = len(str(row.id)) + 1, 12 if width >= 50 else 9
+        age = 7 if width >= 60 else 0
+        last, style = self._last(row)
+        reason = min(max(10, len(last)), max(8, (width - number - operation - age) * (5 if width >= 70 else 4) // 9))
+        title = width - number - operation - age - reason - 1
+        pieces = [
+            fit(str(row.id), number, "dim"),
+            fit(operation_word(row.operation), operation),
+            fit(gist(row), title),
+            Piece(" "),
+        ]
+        if age:
+            pieces.append(fit(formats.age(row.created_at, self._now), age, "dim"))
+        return (*pieces, fit(last, reason, style))
+
+    def _last(self, row: QueueItem) -> tuple[str, str]:
+        if self._kind == "journal":
+            outcome = {
+                "applied": _("delivered"),
+                "duplicate": _("delivered before"),
+                "superseded": _("superseded"),
+                "cancelled": _("cancelled, never sent"),
+                "foreign": _("marked by another program"),
+            }.get(row.outcome, row.outcome)
+            return f"{outcome} {formats.when(row.synced_at, self._now)}".strip(), "dim"
+        if self._kind in ("dead", "conflicts"):
+            return row.reason or row.error or "", "bad" if self._kind == "dead" else "warn"
+        return reason_words(row, self._now), _REASON_STYLE.get(row.reason_code, "dim")

@@ -1,0 +1,68 @@
+"""What every full screen has: a footer made from its commands, and a plain word when there is no room."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.widget import Widget
+
+from aria_tui.tui.commands import COMMANDS
+from aria_tui.tui.widgets.bars import Footer, TooSmall
+
+if TYPE_CHECKING:
+    from aria_tui.tui.app import AriaApp
+
+WIDTHS = [(0, "-tiny"), (60, "-narrow"), (120, "-wide")]
+HEIGHTS = [(0, "-flat"), (20, "-tall")]
+_FIRST = ("sync", "task", "insight")
+_PINNED = ("help", "quit")
+
+
+class AriaScreen(Screen[None]):
+    """A full screen. ``PLACE`` names its commands; subclasses give their body by ``body``."""
+
+    PLACE: ClassVar[str] = ""
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
+    AUTO_FOCUS = ""
+
+    @property
+    def aria(self) -> AriaApp:
+        """The app, by its own type."""
+        return cast("AriaApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield from self.body()
+        yield Footer()
+        yield TooSmall(classes="too-small")
+
+    def body(self) -> ComposeResult:
+        """The screen's own widgets."""
+        yield from ()
+
+    def place_of(self, focused: Widget | None) -> str:
+        """The place whose commands the footer shows first."""
+        return self.PLACE
+
+    def labels(self) -> dict[str, str]:
+        """Labels that differ for now, by command id."""
+        return {}
+
+    def on_screen_resume(self) -> None:
+        self.show_footer()
+
+    def on_descendant_focus(self) -> None:
+        self.show_footer()
+
+    def show_footer(self) -> None:
+        """Draws the commands that work where the focus is: the screen's most wanted first, then the place's."""
+        place = self.place_of(self.focused)
+        wanted = [command for command in COMMANDS if command.footer]
+        first = [command for command in wanted if command.id in _FIRST]
+        own = [command for command in wanted if command.where == place]
+        rest = [command for command in wanted if command.where in ("everywhere", "dashboard") and command not in (*first, *own)]
+        shown = [command for command in (*first, *own, *rest) if self.aria.can_run(command)]
+        if (footers := self.query(Footer)) and footers.first().is_attached:
+            footers.first().show_commands(shown, self.aria.remapped, self.labels(), _PINNED)

@@ -1,0 +1,184 @@
+"""The forms for a task and an insight, new or to be edited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+from textual import on
+from textual.widget import Widget
+from textual.widgets._input import Input
+
+from aria_tui.dates import parse_due
+from aria_tui.errors import FieldError, InvalidInput
+from aria_tui.hub.contract import PRIORITIES
+from aria_tui.locale import _, formats
+from aria_tui.models import InsightView, TaskView, WriteResult
+from aria_tui.outbox.ids import new_id
+from aria_tui.tui.content import say
+from aria_tui.tui.screens.form import FormScreen, LastWord, tags_of
+from aria_tui.tui.task_rows import priority_word
+from aria_tui.tui.wallclock import local_now
+from aria_tui.tui.widgets.block_input import BlockInput
+from aria_tui.tui.widgets.choice import Choice
+from aria_tui.tui.widgets.inputs import LineInput
+from aria_tui.tui.widgets.lines import Lines
+from aria_tui.tui.writes import Undo, changed
+
+
+class TaskForm(FormScreen):
+    """A task: title, project, due date in words, priority, tags, description."""
+
+    def __init__(self, task: TaskView | None = None, *, error: str = "") -> None:
+        super().__init__(f"task:{task.id}" if task else "task", error=error)
+        self._edited = task
+
+    def title_words(self) -> str:
+        return _("Edit task") if self._edited else _("New task")
+
+    def fields(self) -> Iterator[tuple[str, Widget]]:
+        task, draft = self._edited, self.draft()
+
+        def first(name: str, value: str | None) -> str:
+            return draft.get(name, value or "")
+
+        projects = self.aria.captures.projects()
+        yield _("Title"), LineInput(first("title", task.title if task else None), id="title", compact=True)
+        yield (
+            _("Project"),
+            LineInput(
+                first("project", task.project_name if task else None),
+                id="project",
+                compact=True,
+                suggester=LastWord(projects),
+            ),
+        )
+        yield (
+            _("Due"),
+            LineInput(
+                first("due", task.due_date if task else None),
+                id="due",
+                compact=True,
+                placeholder=_("today, fri, +3d, 2026-12-01"),
+            ),
+        )
+        priority = first("priority", task.priority if task else "MEDIUM")
+        yield _("Priority"), Choice(PRIORITIES[::-1], priority, priority_word, id="priority")
+        tags = first("tags", ", ".join(task.tags) if task else "")
+        yield _("Tags"), LineInput(tags, id="tags", compact=True, suggester=LastWord(self.aria.captures.tags()))
+        yield _("Notes"), BlockInput(first("description", task.description if task else None), id="description")
+
+    def hint_for(self, field: Widget) -> Widget | None:
+        return Lines(id="due-hint") if field.id == "due" else None
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._understood(self.query_one("#due", LineInput).value)
+
+    @on(Input.Changed, "#due")
+    def _due_typed(self, event: Input.Changed) -> None:
+        self._understood(event.value)
+
+    def _understood(self, text: str) -> None:
+        """Shows the date that was understood, or why there is none."""
+        today = local_now().date()
+        hint = self.query_one("#due-hint", Lines)
+        if not text.strip():
+            hint.show(())
+            return
+        try:
+            day = parse_due(text, today)
+        except InvalidInput as error:
+            hint.show(((say(f"? {error.errors[0].message}", "warn"),),))
+            return
+        hint.show(
+            ((say(f"= {formats.short_day(day, today)} {day.year} ({formats.due(day.isoformat(), today)})", "good"),),)
+        )
+
+    def worth_keeping(self) -> bool:
+        values = self.values()
+        return any(
+            values[name].strip() for name in ("title", "project", "due", "tags", "description") if name in values
+        )
+
+    def begin(self, values: dict[str, Any]) -> asyncio.Task[WriteResult] | None:
+        due = parse_due(values["due"], local_now().date()).isoformat() if values["due"].strip() else None
+        wanted: dict[str, Any] = {
+            "title": values["title"].strip(),
+            "project_name": values["project"].strip() or None,
+            "due_date": due,
+            "priority": values["priority"],
+            "tags": tags_of(values["tags"]),
+            "description": values["description"].strip() or None,
+        }
+        if not wanted["title"]:
+            raise InvalidInput([FieldError(_("title"), _("must not be empty"))])
+        return self._create(wanted) if self._edited is None else self._edit(self._edited, wanted)
+
+    def _create(self, wanted: dict[str, Any]) -> asyncio.Task[WriteResult]:
+        task = changed(TaskView(id=new_id(), title="", mark="new"), wanted)
+        label = _("new task: {title}").format(title=task.title)
+        return self.aria.writes.start(
+            lambda a: a.create_task(
+                task.title, project=task.project_name, description=task.description, priority=task.priority,
+                due=task.due_date, tags=task.tags, id=task.id,
+            ),
+            overlay=task,
+            undo=lambda _result: Undo(label, lambda a: a.delete_task(task.id)),
+        )  # fmt: skip
+
+    def _edit(self, task: TaskView, wanted: dict[str, Any]) -> asyncio.Task[WriteResult] | None:
+        now = {**{name: getattr(task, name) for name in wanted}, "tags": list(task.tags)}
+        changes = {name: value for name, value in wanted.items() if value != now[name]}
+        if not changes:
+            return None
+        former = {name: now[name] for name in changes}
+        label = _("edited: {title}").format(title=task.title)
+        return self.aria.writes.start(
+            lambda a: a.update_task(task.id, changes),
+            overlay=changed(task, changes),
+            undo=lambda _result: Undo(label, lambda a: a.update_task(task.id, former), changed(task, former)),
+        )
+
+
+class InsightForm(FormScreen):
+    """An insight: several lines of text, project, tags."""
+
+    def __init__(self, insight: InsightView | None = None, *, error: str = "") -> None:
+        super().__init__(f"insight:{insight.id}" if insight else "insight", error=error)
+        self._insight = insight
+
+    def title_words(self) -> str:
+        return _("Edit insight") if self._insight else _("New insight")
+
+    def fields(self) -> Iterator[tuple[str, Widget]]:
+        insight, draft = self._insight, self.draft()
+        yield _("Text"), BlockInput(draft.get("content", insight.content if insight else ""), id="content")
+        yield (
+            _("Project"),
+            LineInput(
+                draft.get("project", (insight and insight.project) or ""), id="project", compact=True,
+                suggester=LastWord(self.aria.captures.projects()),
+            ),
+        )  # fmt: skip
+        tags = draft.get("tags", ", ".join(insight.tags) if insight else "")
+        yield _("Tags"), LineInput(tags, id="tags", compact=True, suggester=LastWord(self.aria.captures.tags()))
+
+    def begin(self, values: dict[str, Any]) -> asyncio.Task[WriteResult] | None:
+        text, project, tags = values["content"].strip("\n"), values["project"].strip() or None, tags_of(values["tags"])
+        if not text.strip():
+            raise InvalidInput([FieldError(_("text"), _("must not be empty"))])
+        insight = self._insight
+        if insight is None:
+            return self.aria.writes.start(lambda a: a.capture_insight(text, project=project, tags=tags))
+        wanted: dict[str, Any] = {"content": text, "project": project, "tags": tags}
+        now = {"content": insight.content, "project": insight.project, "tags": list(insight.tags)}
+        changes = {name: value for name, value in wanted.items() if value != now[name]}
+        if not changes:
+            return None
+        former = {name: now[name] for name in changes}
+        return self.aria.writes.start(
+            lambda a: a.update_insight(insight.id, changes),
+            undo=lambda _r: Undo(_("edited insight"), lambda a: a.update_insight(insight.id, former)),
+        )

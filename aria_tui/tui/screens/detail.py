@@ -1,0 +1,95 @@
+"""One row of the queue, whole: what it is, why it is there, its payload as stored."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+from aria_tui.errors import NotFound
+from aria_tui.locale import _, formats
+from aria_tui.models import QueueItem
+from aria_tui.tui.bindings import bindings
+from aria_tui.tui.content import Line, fit, say, wrapped
+from aria_tui.tui.queue_rows import operation_word, reason_words
+from aria_tui.tui.screens.listing import ListingScreen
+from aria_tui.tui.wallclock import local_now
+
+
+class DetailScreen(ListingScreen):
+    """A row that waits, is parked, or was delivered. It follows the row while it is open."""
+
+    PLACE = "detail"
+    BINDINGS = bindings("detail")
+
+    def __init__(self, item: QueueItem, tab: str) -> None:
+        super().__init__()
+        self._item, self._tab = item, tab
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.aria.live.listeners.append(self._news)
+
+    def on_unmount(self) -> None:
+        if self._news in self.aria.live.listeners:
+            self.aria.live.listeners.remove(self._news)
+
+    def _news(self, topic: str) -> None:
+        if topic == "queue" and self.is_attached:
+            self.aria.spawn(self._read(), "detail", exclusive=True)
+
+    async def _read(self) -> None:
+        if (assistant := self.aria.live.assistant) is None:
+            return
+        try:
+            self._item = await assistant.queue_show(self._item.id)
+        except NotFound:
+            return
+        self.draw()
+
+    def heading(self) -> tuple[str, str]:
+        return _("Queue row #{n}").format(n=self._item.id), operation_word(self._item.operation)
+
+    def rows_for(self, width: int) -> list[tuple[str | None, Line]]:
+        item, now = self._item, local_now()
+        reason = item.reason if self._tab != "waiting" else reason_words(item, now)
+        facts = [
+            (_("operation"), item.operation),
+            (_("why"), reason),
+            (_("error"), item.error or ""),
+            (_("about"), item.entity),
+            (_("key"), item.op_id),
+            (_("written"), f"{formats.when(item.created_at, now)} ({formats.age(item.created_at, now)})"),
+            (_("attempts"), str(item.attempts)),
+            (_("next attempt"), formats.when(item.next_attempt_at, now)),
+            (_("delivered"), formats.when(item.synced_at, now)),
+            (_("written by"), item.origin),
+            (_("for"), item.target),
+        ]
+        rows: list[tuple[str | None, Line]] = []
+        for name, text in facts:
+            if text:
+                first, *rest = wrapped(text, width - 15)
+                rows.append((None, (fit(name, 14, "dim"), *first)))
+                rows += [(None, (fit("", 14), *line)) for line in rest]
+        rows += [(None, ()), (None, (say(_("Payload"), "title"),))]
+        return rows + [(None, line) for text in _pretty(item.payload) for line in wrapped(text, width)]
+
+    async def do_detail_retry(self) -> None:
+        await self.aria.rows.retry(self._item)
+
+    async def do_detail_edit(self) -> None:
+        await self.aria.rows.edit(self._item)
+
+    async def do_detail_discard(self) -> None:
+        if await self.aria.rows.discard(self._item) and self.is_current:
+            self.dismiss()
+
+    do_detail_close = ListingScreen.do_close
+
+
+def _pretty(payload: str) -> list[str]:
+    """JSON with indentation; a text that isn't JSON as it is. Long ones are cut: the export has it all."""
+    with contextlib.suppress(ValueError):
+        payload = json.dumps(json.loads(payload), ensure_ascii=False, indent=2)
+    lines = payload.splitlines() or [""]
+    return [line[:4000] for line in lines[:2000]]

@@ -1,0 +1,203 @@
+"""A small form over the current screen. Its text is kept as a draft from the first letter on, until it was saved."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.suggester import Suggester
+from textual.widget import Widget
+from textual.widgets._input import Input
+
+from aria_tui.errors import AriaError, InvalidInput
+from aria_tui.locale import _
+from aria_tui.models import WriteResult
+from aria_tui.tui.bindings import bindings
+from aria_tui.tui.commands import at, keys_of, shown_key
+from aria_tui.tui.content import Piece, content, say, wrapped
+from aria_tui.tui.screens.base import HEIGHTS, WIDTHS
+from aria_tui.tui.widgets.bars import TooSmall
+from aria_tui.tui.widgets.block_input import BlockInput
+from aria_tui.tui.widgets.choice import Choice
+from aria_tui.tui.widgets.lines import Lines
+
+if TYPE_CHECKING:
+    from aria_tui.tui.app import AriaApp
+
+PATIENCE = 0.25
+"""Seconds that a saved form stays for its outcome, so that an error finds the text where it was typed."""
+
+
+class FormScreen(ModalScreen[None]):
+    """Base of the forms. A subclass gives its fields and what saving means."""
+
+    BINDINGS = bindings("form")
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
+    TITLE_WORDS: ClassVar[str] = ""
+
+    def __init__(self, draft_key: str, *, error: str = "") -> None:
+        super().__init__()
+        self.draft_key, self._error = draft_key, error
+        self._saving = False
+
+    @property
+    def aria(self) -> AriaApp:
+        """The app, by its own type."""
+        return cast("AriaApp", self.app)
+
+    def title_words(self) -> str:
+        """The form's title."""
+        return ""
+
+    def fields(self) -> Iterator[tuple[str, Widget]]:
+        """(label, field) in order; a field's id is its name in ``values``."""
+        yield from ()
+
+    def begin(self, values: dict[str, Any]) -> asyncio.Task[WriteResult] | None:
+        """Begins the write; None when there is nothing to do. Raises InvalidInput for what can't be accepted."""
+        raise NotImplementedError
+
+    def draft(self) -> dict[str, str]:
+        """What was typed before and not saved."""
+        kept = self.aria.drafts.get(self.draft_key)
+        return {str(k): str(v) for k, v in kept.items()} if isinstance(kept, dict) else {}
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="form") as box:
+            box.border_title = content(self.title_words())
+            with VerticalScroll(id="fields", can_focus=False):
+                for label, field in self.fields():
+                    row = Horizontal(classes="block field" if isinstance(field, BlockInput) else "field")
+                    with row:
+                        name = Lines(classes="label")
+                        name.show(((say(label, "dim"),),))
+                        yield name
+                        yield field
+                        if (hint := self.hint_for(field)) is not None:
+                            yield hint
+            yield Lines(id="form-error")
+            yield Lines(id="form-keys")
+        yield TooSmall(classes="too-small")
+
+    def hint_for(self, field: Widget) -> Widget | None:
+        """A widget beside a field that says how it was understood."""
+        return None
+
+    def on_mount(self) -> None:
+        keys = []
+        for command in at("form"):
+            if found := keys_of(command, self.aria.remapped):
+                keys += [Piece(shown_key(found[0]), "key"), say(f" {_(command.label)}  ")]
+        self.query_one("#form-keys", Lines).show((tuple(keys),))
+        self.show_error(self._error)
+
+    def values(self) -> dict[str, str]:
+        """The fields' texts by name."""
+        found = {}
+        for field in self.query("#fields Input, #fields BlockInput, #fields Choice"):
+            found[str(field.id)] = field.text if isinstance(field, BlockInput) else str(getattr(field, "value", ""))
+        return found
+
+    def show_error(self, text: str) -> None:
+        """Says what is wrong, at the form's foot."""
+        lines = self.query_one("#form-error", Lines)
+        lines.show(tuple(wrapped(text, 60, "bad")[:4]) if text else ())
+        lines.display = bool(text)
+        lines.refresh(layout=True)
+
+    @on(Input.Changed)
+    @on(BlockInput.Changed)
+    @on(Choice.Changed)
+    def _typed(self) -> None:
+        if not self._saving and self.is_mounted:
+            self.keep()
+
+    def keep(self) -> None:
+        """Keeps what is typed so far."""
+        self.aria.drafts.put(self.draft_key, self.values() if self.worth_keeping() else None)
+
+    def worth_keeping(self) -> bool:
+        """Whether anything was typed."""
+        return any(text.strip() for text in self.values().values())
+
+    @on(Input.Submitted)
+    @on(BlockInput.Submitted)
+    def _submitted(self) -> None:
+        self.aria.spawn(self.do_form_save(), "form")
+
+    async def do_form_save(self) -> None:
+        """Saves; the form goes as soon as the row is known to be safe, or shortly after, and stays with an error."""
+        if self._saving:
+            return
+        values = self.values()
+        try:
+            write = self.begin(values)
+        except InvalidInput as error:
+            self.show_error(invalid_words(error))
+            return
+        if write is None:
+            self._gone()
+            return
+        self._saving = True
+        await asyncio.wait({write}, timeout=PATIENCE)
+        if write.done() and not write.cancelled() and (problem := write.exception()) is not None:
+            self._saving = False
+            with self.aria.guard("form"):
+                if not isinstance(problem, AriaError):
+                    raise problem
+            self.show_error(invalid_words(problem) if isinstance(problem, InvalidInput) else str(problem))
+            return
+        if not write.done():
+            self.aria.captures.follow(write, type(self), self.draft_key, values)
+        self._gone()
+
+    def _gone(self) -> None:
+        self.aria.drafts.put(self.draft_key, None)
+        if self.is_current:
+            self.dismiss()
+
+    def do_form_close(self) -> None:
+        self.keep()
+        self.dismiss()
+
+    def do_form_clear(self) -> None:
+        for field in self.query("#fields Input, #fields BlockInput"):
+            if isinstance(field, BlockInput):
+                field.text = ""
+            elif isinstance(field, Input):
+                field.value = ""
+        self.aria.drafts.put(self.draft_key, None)
+
+
+def invalid_words(error: InvalidInput) -> str:
+    """Field errors as a person reads them."""
+    return "; ".join(f"{e.field.removeprefix('changes.')}: {e.message}" if e.field else e.message for e in error.errors)
+
+
+class LastWord(Suggester):
+    """Completes the last of several words from those that exist already."""
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._words = words
+
+    async def get_suggestion(self, value: str) -> str | None:
+        head, comma, last = value.rpartition(",")
+        typed = last.lstrip()
+        if not typed:
+            return None
+        for word in self._words:
+            if word != typed and word.casefold().startswith(typed.casefold()):
+                return f"{head}{comma}{last[: len(last) - len(typed)]}{typed}{word[len(typed) :]}"
+        return None
+
+
+def tags_of(text: str) -> list[str]:
+    """Tags as they were typed: apart by commas or white space, without ``#``, each once."""
+    return list(dict.fromkeys(tag for tag in (part.lstrip("#") for part in text.replace(",", " ").split()) if tag))

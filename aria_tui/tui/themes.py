@@ -1,0 +1,39 @@
+"""Two themes, dark and light; remembered in the session."""
+
+from __future__ import annotations
+
+from textual.app import App
+from textual.filter import Monochrome, NoColor
+from textual.theme import Theme
+
+DARK = Theme(
+    name="aria-dark", dark=True,
+    primary="#6cb6ff", secondary="#4a5568", accent="#7ee0c0", foreground="#d8dee9", background="#14171c",
+    surface="#1a1e25", panel="#232833", success="#8fd694", warning="#f2c265", error="#ff7b72",
+    variables={"dim": "#8b94a5", "frame": "#3d4656", "frame-focus": "#6cb6ff", "row": "#2b3648"},
+)  # fmt: skip
+LIGHT = Theme(
+    name="aria-light", dark=False,
+    primary="#0b5cad", secondary="#8a94a6", accent="#0a7a5a", foreground="#1d2433", background="#fbfaf7",
+    surface="#ffffff", panel="#ece9e2", success="#1b7f3b", warning="#8f5a00", error="#b3261e",
+    variables={"dim": "#667085", "frame": "#c3c7d0", "frame-focus": "#0b5cad", "row": "#d8e4f3"},
+)  # fmt: skip
+
+
+def register(app: App[int], wanted: str) -> None:
+    """Registers both and takes the wanted one (``dark`` and ``light`` will do); dark when it isn't known.
+
+    Textual turns NO_COLOR into grey tones; here it means no colours at all.
+    """
+    app.register_theme(DARK)
+    app.register_theme(LIGHT)
+    wanted = {"dark": DARK.name, "light": LIGHT.name}.get(wanted, wanted)
+    app.theme = wanted if wanted in app.available_themes else DARK.name
+    if app.no_color:
+        app._filters = [f for f in app._filters if not isinstance(f, Monochrome)] + [NoColor()]
+
+
+def switch(app: App[int]) -> str:
+    """Takes the other theme and gives its name."""
+    app.theme = LIGHT.name if app.current_theme.dark else DARK.name
+    return app.theme

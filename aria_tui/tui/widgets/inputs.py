@@ -1,0 +1,29 @@
+"""Inputs that show text from outside harmlessly and lose nothing of a paste."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual import events
+from textual.widgets._input import Input
+
+from aria_tui.tui.content import same_length
+
+
+class LineInput(Input):
+    """One line. Several pasted lines become one, joined by spaces; nothing is submitted by a paste."""
+
+    @property
+    def _value(self) -> Text:
+        if self.password:
+            return super()._value
+        return Text(same_length(self.value), no_wrap=True, overflow="ignore", end="")
+
+    def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        if line := " ".join(part for part in (line.strip() for line in event.text.splitlines()) if part):
+            selection = self.selection
+            if selection.is_empty:
+                self.insert_text_at_cursor(line)
+            else:
+                self.replace(line, *sorted(selection))

@@ -1,0 +1,112 @@
+"""The tasks: a list with a filter above it that is applied as it is typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from textual import events, on
+from textual.app import ComposeResult
+
+from aria_tui.locale import _, ngettext
+from aria_tui.models import TaskView
+from aria_tui.tui.content import Line
+from aria_tui.tui.messages import FilterChanged, FilterLeft
+from aria_tui.tui.task_rows import SORTS, TaskChoice, TaskRows, is_open
+from aria_tui.tui.widgets.inputs import LineInput
+from aria_tui.tui.widgets.lines import RowList
+from aria_tui.tui.widgets.pane import Pane
+
+
+@dataclass(frozen=True)
+class TasksState:
+    """What the pane draws. ``notes`` stand above the list: that it is old, or why there is none."""
+
+    tasks: tuple[TaskView, ...]
+    today: date
+    choice: TaskChoice
+    selected: frozenset[str] = frozenset()
+    notes: tuple[Line, ...] = ()
+    headline: str = ""
+
+
+class FilterInput(LineInput):
+    """The filter's text; enter keeps it, escape clears it."""
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in ("escape", "enter", "down"):
+            event.stop()
+            event.prevent_default()
+            self.post_message(FilterLeft(kept=event.key != "escape"))
+
+
+class TasksPane(Pane):
+    """Draws a TasksState; keeps nothing but the cursor."""
+
+    def __init__(self) -> None:
+        super().__init__(_("Tasks"), id="tasks")
+        self._rows: TaskRows | None = None
+        self._state: TasksState | None = None
+
+    def compose(self) -> ComposeResult:
+        filter_input = FilterInput(id="filter", placeholder=_("filter"), compact=True)
+        filter_input.display = False
+        yield filter_input
+        yield RowList(id="task-rows")
+
+    @property
+    def rows(self) -> RowList:
+        """The list that has the focus when the pane has."""
+        return self.query_one(RowList)
+
+    def update_state(self, state: TasksState) -> None:
+        """Draws another state; the cursor stays on its task."""
+        if state == self._state:
+            return
+        self._state = state
+        self._rows = TaskRows(state.tasks, state.choice, state.selected, state.today, state.notes)
+        self.rows.show(self._rows)
+        self.name_it(_("Tasks"), self._headline_for(state))
+
+    def _headline_for(self, state: TasksState) -> str:
+        parts = []
+        if state.choice.filter:
+            parts.append(f"/{state.choice.filter}")
+        if state.choice.sort != SORTS[0]:
+            names = {
+                "priority": _("by priority"),
+                "title": _("by title"),
+                "project": _("by project"),
+                "newest": _("newest"),
+            }
+            parts.append(names[state.choice.sort])
+        if state.selected:
+            parts.append(ngettext("{n} selected", "{n} selected", len(state.selected)).format(n=len(state.selected)))
+        if state.headline:
+            parts.append(state.headline)
+        else:
+            count = sum(is_open(task) for task in state.tasks)
+            parts.append(ngettext("{n} open", "{n} open", count).format(n=count))
+        return " · ".join(parts)
+
+    def current(self) -> TaskView | None:
+        """The task under the cursor."""
+        key = self.rows.cursor_key
+        return self._rows.task(key) if key is not None and self._rows is not None else None
+
+    def open_filter(self, text: str) -> None:
+        """Shows the filter's input with the focus in it."""
+        field = self.query_one(FilterInput)
+        field.display = True
+        field.value = text
+        field.focus()
+
+    def close_filter(self) -> None:
+        """Hides the filter's input; the list has the focus again."""
+        self.query_one(FilterInput).display = False
+        self.rows.focus()
+
+    @on(LineInput.Changed)
+    def _typed(self, event: LineInput.Changed) -> None:
+        event.stop()
+        self.post_message(FilterChanged(event.value))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import aiosqlite
@@ -61,7 +61,7 @@ class Drain:
         *,
         manual: bool,
         report: Callable[[SyncProgress], None],
-        delivered: Callable[[Sequence[Judged]], None] = lambda _: None,
+        delivered: Callable[[Sequence[Judged]], Awaitable[None]],
         limit_s: float | None = None,
     ) -> None:
         self.store, self.clock, self.link, self.lock, self.config = store, clock, link, lock, config
@@ -339,7 +339,7 @@ class Drain:
         delivered = [pair for pair in judged if pair[1].fate == "delivered"]
         if delivered:
             self._acknowledged = True
-            self._delivered(delivered)
+            await self._delivered(delivered)
         self._tell()
 
     async def _nothing_spent(self, part: list[Row], outcome: Outcome) -> None:
@@ -432,7 +432,7 @@ class Drain:
         return f"aria-{os.getpid()}"
 
     async def _finish(self) -> SyncReport:
-        remaining = await self._waiting()
+        remaining = int((await self.store.read("SELECT total(waiting) FROM counters"))[0][0])
         tally = self._tally
         report = SyncReport(
             synced=tally.synced,

@@ -156,9 +156,8 @@ class Engine:
             self._monitor = Monitor(self.store, self.clock, self.config, self.syncer, self.link)
         return self._monitor
 
-    def _delivered(self, judged: Sequence[Judged]) -> None:
-        if self._mirror is not None:
-            self._mirror.acknowledged(judged)
+    async def _delivered(self, judged: Sequence[Judged]) -> None:
+        await self.mirror.acknowledged(judged, await self.target())
 
     async def load_mirror(self) -> None:
         await self.mirror.load(await self.target())

@@ -69,24 +69,34 @@ class Mirror:
         else:
             await self._read_changes(client, timeout)
             fresh = ("task", "insight")
-        for number, change in self._acknowledged:
-            if number > began:
-                overlay.apply(self.things[change.kind], change)
+        later = [change for number, change in self._acknowledged if number > began]
+        for change in later:
+            overlay.apply(self.things[change.kind], change)
+        await self._write({(change.kind, change.id) for change in later})
         self._acknowledged = [(number, change) for number, change in self._acknowledged if number > began]
         for one in fresh:
             self.as_of[one] = now
         await self._write_marks()
 
-    def acknowledged(self, delivered: Sequence[Judged]) -> None:
-        """Lays what the Hub just acknowledged over what was read before."""
+    async def acknowledged(self, delivered: Sequence[Judged], target: str) -> None:
+        """Lays what the Hub just acknowledged over what was read before, and keeps that for the next process."""
+        changes = []
         for row, verdict in delivered:
             change = overlay.change_of(row.operation, row.payload, row.entity, row.created_at)
-            if change is not None and verdict.outcome in ("applied", "duplicate"):
-                self._count += 1
-                self._acknowledged.append((self._count, change))
-                overlay.apply(
-                    self.things[change.kind], change, version=verdict.result.version if verdict.result else None
-                )
+            if change is None or verdict.outcome not in ("applied", "duplicate"):
+                continue
+            if row.operation == "capture_insight" and not self.target:
+                continue  # nobody here looks at insights, and the next read brings it
+            changes.append((change, verdict.result.version if verdict.result else None))
+        if not changes:
+            return
+        if not self.target:
+            await self.load(target)
+        for change, version in changes:
+            self._count += 1
+            self._acknowledged.append((self._count, change))
+            overlay.apply(self.things[change.kind], change, version=version)
+        await self._write({(change.kind, change.id) for change, _ in changes})
 
     def base_of(self, kind: Kind, thing: str, waiting: Sequence[Any]) -> dict[str, Any] | None:
         """A thing as it will be when what waits for it is delivered; None: never seen, and no create of it waits."""
@@ -126,23 +136,35 @@ class Mirror:
             await self._take(changes)
 
     async def _take(self, changes: list[Any]) -> None:
-        rows: list[tuple[str, str, str, str | None]] = []
+        touched: set[tuple[Kind, str]] = set()
         for change in changes:
             kind_text, _, thing = str(change.get("entity", "")).partition(":")
             if kind_text not in ("task", "insight"):
                 continue
             kind: Kind = "task" if kind_text == "task" else "insight"
             body = change.get(kind)
+            touched.add((kind, thing))
             if change.get("deleted") or not isinstance(body, dict):
                 self.things[kind].pop(thing, None)
-                rows.append((self.target, kind, thing, None))
             else:
                 self.things[kind][thing] = body
-                rows.append((self.target, kind, thing, msgspec.json.encode(body).decode()))
+        await self._write(touched)
+
+    async def _write(self, touched: set[tuple[Kind, str]]) -> None:
+        """Keeps things as they are now; what is gone is forgotten."""
+        if not touched:
+            return
+        rows = [
+            (self.target, kind, thing, msgspec.json.encode(self.things[kind][thing]).decode())
+            for kind, thing in touched
+            if thing in self.things[kind]
+        ]
         connection = await self._open()
-        await connection.execute("BEGIN")
-        await connection.executemany("DELETE FROM seen WHERE target = ? AND kind = ? AND id = ?", [r[:3] for r in rows])
-        await connection.executemany("INSERT INTO seen VALUES (?, ?, ?, ?)", [r for r in rows if r[3] is not None])
+        await connection.execute("BEGIN IMMEDIATE")
+        await connection.executemany(
+            "DELETE FROM seen WHERE target = ? AND kind = ? AND id = ?", [(self.target, *one) for one in touched]
+        )
+        await connection.executemany("INSERT INTO seen VALUES (?, ?, ?, ?)", rows)
         await connection.execute("COMMIT")
 
     async def _read_list(self, client: HubClient, kind: Kind, timeout: float) -> None:
@@ -158,7 +180,7 @@ class Mirror:
                 things[str(one["id"])] = {**one, "id": str(one["id"])}
         self.things[kind] = things
         connection = await self._open()
-        await connection.execute("BEGIN")
+        await connection.execute("BEGIN IMMEDIATE")
         await connection.execute("DELETE FROM seen WHERE target = ? AND kind = ?", (self.target, kind))
         await connection.executemany(
             "INSERT INTO seen VALUES (?, ?, ?, ?)",

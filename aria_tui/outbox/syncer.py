@@ -34,7 +34,7 @@ class Syncer:
         *,
         link: Callable[[], Awaitable[Link]],
         embedded: Callable[[], Awaitable[Link]],
-        delivered: Callable[[Sequence[Judged]], None],
+        delivered: Callable[[Sequence[Judged]], Awaitable[None]],
     ) -> None:
         self.store, self.clock, self.lock, self.config = store, clock, lock, config
         self._link, self._embedded, self._delivered = link, embedded, delivered

@@ -54,34 +54,37 @@ async def bind(store: Store, where: str, hub_id: str, account: str) -> str:
 
     So does what waited for the same URL with a token that was refused: nobody else can have been meant.
     """
-    target = f"hub:{hub_id}:{account}"
-    if await resolve(store, where) == target:
-        return target
-    return await _take(store, where, target, f"{urlsplit(where).netloc} ({account})")
+    return await _take(store, where, f"hub:{hub_id}:{account}", f"{urlsplit(where).netloc} ({account})")
 
 
 async def bind_plain(store: Store, where: str) -> str:
     """The same for a plain Hub, which has no id: the address stays its name."""
-    if await store.read("SELECT 1 FROM targets WHERE address = ?", (where,)):
-        return await resolve(store, where)
     return await _take(store, where, _UNBOUND + where, urlsplit(where).netloc)
 
 
 async def _take(store: Store, where: str, target: str, name: str) -> str:
-    url = where.rsplit("#", 1)[0]
+    known = await store.read("SELECT target FROM targets WHERE address = ?", (where,))
+    others = await _refused(store, where)
+    if known and known[0][0] == target and not others - {target}:
+        return target
 
     async def job(connection: aiosqlite.Connection) -> None:
         await connection.execute("INSERT OR REPLACE INTO targets VALUES (?, ?, ?)", (where, target, name))
-        refused = await connection.execute_fetchall(
-            "SELECT substr(name, 6) FROM state"
-            " WHERE name LIKE 'gate:addr:%' AND json_extract(value, '$.code') = 'paused'"
-        )
-        for old in [_UNBOUND + where, *(str(row[0]) for row in refused)]:
-            if old != target and old.removeprefix(_UNBOUND).rsplit("#", 1)[0] == url:
+        for old in others | {_UNBOUND + where}:
+            if old != target:
                 await move(connection, old, target)
 
     await store.write(job)
     return target
+
+
+async def _refused(store: Store, where: str) -> set[str]:
+    """Targets at the same URL whose token was refused, and which never were anybody's."""
+    found = await store.read(
+        "SELECT substr(name, 6) FROM state WHERE name LIKE 'gate:addr:%' AND json_extract(value, '$.code') = 'paused'"
+    )
+    url = where.rsplit("#", 1)[0]
+    return {str(row[0]) for row in found if str(row[0]).removeprefix(_UNBOUND).rsplit("#", 1)[0] == url}
 
 
 async def move(connection: aiosqlite.Connection, old: str, new: str) -> int:

@@ -118,14 +118,14 @@ async def _rows(assistant: Assistant, kind: Kind, limit: int) -> AsyncIterator[Q
 
 
 def _print_rows(rows: list[QueueItem]) -> None:
-    from aria_tui.cli.words import age
+    from aria_tui.cli.words import age, reason
     from aria_tui.outbox.gist import gist_of
 
     cells = max(20, output.terminal_columns() - 62)
     output.table([
         (
             str(row.id), row.operation, output.clip(gist_of(row.operation, row.payload), cells),
-            age(row.synced_at or row.created_at), output.clip(row.outcome or row.reason, 36),
+            age(row.synced_at or row.created_at), output.clip(row.outcome or reason(row), 36),
         )
         for row in rows
     ], right=(0, 3))  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from aria_tui.locale import _
-from aria_tui.models import HubStatus, QueueStatus, TaskView
+from aria_tui.models import HubStatus, QueueItem, QueueStatus, TaskView
 
 
 def hub_words(state: str) -> str:
@@ -51,6 +51,17 @@ def queue_line(queue: QueueStatus) -> str:
 def mark_of(task: TaskView) -> str:
     """One character: waits to be created or changed, or is to be deleted."""
     return {"new": "⇡", "edited": "✎", "deleted": "✗"}.get(task.mark, "⇡" if task.waiting else " ")
+
+
+def reason(item: QueueItem) -> str:
+    """Why a row is still there, in the user's language and zone."""
+    from aria_tui.outbox.reasons import SENTENCES
+
+    template = SENTENCES.get(item.reason_code)
+    if template is None or not item.reason_args:
+        return item.reason
+    times = ("at", "since")
+    return _(template).format(**{k: moment(v) if k in times else v for k, v in item.reason_args.items()})
 
 
 def moment(text: str | None) -> str:

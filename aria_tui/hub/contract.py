@@ -6,6 +6,7 @@ the Hub accepts later. Times on the wire are RFC 3339 text in UTC with ``Z``, da
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import re
@@ -149,6 +150,7 @@ def write_time(moment: datetime) -> str:
     return moment.isoformat(timespec=spec).replace("+00:00", "Z")
 
 
+@functools.lru_cache(maxsize=4096)
 def read_time(text: str) -> datetime:
     """Reads RFC 3339, and ``2026-02-21 08:14:22`` (taken as UTC). Raises ValueError for anything else."""
     found = _TIME.match(text)
@@ -196,6 +198,8 @@ def text_problem(value: str) -> str | None:
     """Why a text can't be kept by every Hub, or None: lone surrogates can't be sent, U+0000 can't be stored."""
     if "\x00" in value:
         return "must not hold the character U+0000"
+    if value.isascii():
+        return None
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -239,7 +243,7 @@ def _text(low: int, high: int, *, by_bytes: bool = False, null: bool = False) ->
             return why
         if low and not value.strip():
             return "must not be empty"
-        size = len(value.encode()) if by_bytes else len(value)
+        size = len(value.encode()) if by_bytes and not value.isascii() else len(value)
         if size > high:
             return f"is too long: {size} {'bytes' if by_bytes else 'characters'}, at most {high}"
         return None
@@ -393,11 +397,11 @@ def _rename_project(fields: dict[str, Any], errors: list[FieldError], prefix: st
 def _check_fields(fields: dict[str, Any], checks: dict[str, Check], prefix: str) -> list[FieldError]:
     errors = []
     for name, value in fields.items():
-        shown = name if isinstance(name, str) and not text_problem(name) else repr(name)
         if (check := checks.get(name)) is None:
+            shown = name if isinstance(name, str) and not text_problem(name) else repr(name)
             errors.append(FieldError(f"{prefix}{shown[:60]}", "is not a field of this operation"))
         elif why := check(name, value):
-            errors.append(FieldError(f"{prefix}{shown}", why))
+            errors.append(FieldError(f"{prefix}{name}", why))
     return errors
 
 

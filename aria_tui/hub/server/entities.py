@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from datetime import UTC, date, datetime
 from typing import Any
@@ -23,24 +24,28 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """What a field has that a create doesn't bear; None for a time means that the Hub gives it."""
 
-_TIMES = ("created_at", "updated_at", "captured_at")
+_TIMES = ("created_at", "updated_at", "captured_at", "completed_at")
 
 
+@functools.lru_cache(maxsize=4096)
 def moment(text: str) -> int:
     """A time of the wire as milliseconds since 1970."""
     return round(contract.read_time(text).timestamp() * 1000)
 
 
+@functools.lru_cache(maxsize=4096)
 def time_text(moment: int) -> str:
     """Milliseconds since 1970 as the wire's time."""
     return contract.write_time(datetime.fromtimestamp(moment / 1000, UTC))
 
 
+@functools.lru_cache(maxsize=4096)
 def day(text: str) -> int:
     """A date of the wire as the milliseconds of its midnight in UTC."""
     return (date.fromisoformat(text) - date(1970, 1, 1)).days * 86_400_000
 
 
+@functools.lru_cache(maxsize=4096)
 def canonical_time(text: str) -> str:
     """A time in the one form that the Hub stores and answers."""
     return contract.write_time(contract.read_time(text))

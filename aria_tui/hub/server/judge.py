@@ -79,14 +79,16 @@ def _nothing(_: int) -> None:
 class _Bench:
     def __init__(self, loaded: Loaded, now: int) -> None:
         self.seq, self.now = loaded.seq, now
-        self.known, self.rows = loaded.records, dict(loaded.rows)
+        self.known, self.loaded, self.rows = loaded.records, loaded.rows, dict(loaded.rows)
         self.changed: dict[str, Row] = {}
         self.records: list[Record] = []
         self.revisions: list[Revision] = []
         self.blocked: dict[str, str] = {}
 
     def writes(self) -> Writes:
-        return Writes(self.seq, self.records, list(self.changed.values()), self.revisions)
+        new = [row for row in self.changed.values() if row.version == 1 and row.entity not in self.loaded]
+        changed = [row for row in self.changed.values() if row.version != 1 or row.entity in self.loaded]
+        return Writes(self.seq, self.records, new, changed, self.revisions)
 
     def judge(self, op: Incoming) -> Verdict:
         if (known := self.known.get(op.op_id)) is not None:
@@ -187,11 +189,10 @@ def _create(bench: _Bench, op: Incoming) -> tuple[str, int | None]:
     row = bench.rows.get(op.entity)
     bench.insist(op, row)
     document = {"id": op.entity.partition(":")[2], **entities.DEFAULTS[kind], **op.payload}
-    origin = entities.digest(kind, document)
     if row is not None:
         if row.deleted_at is not None:
             return "superseded", row.version
-        if row.origin == origin:
+        if _origin(row) == entities.digest(kind, document):
             return "duplicate", row.version
         raise problems.conflict("another create has this id", current=entities.decode(row))
     if kind == "task":
@@ -203,7 +204,12 @@ def _create(bench: _Bench, op: Incoming) -> tuple[str, int | None]:
             document["completed_at"] = entities.canonical_time(document["completed_at"])
     else:
         document["captured_at"] = bench.when(op, document["captured_at"])
-    return "applied", bench.put(op, document, None, None, origin)
+    return "applied", bench.put(op, document, None, None, None)
+
+
+def _origin(row: Row) -> str:
+    """The digest of what the create said: worked out when it is first changed, until then the document says it."""
+    return row.origin or entities.digest(row.kind, entities.decode(row))
 
 
 def _update(bench: _Bench, op: Incoming) -> tuple[str, int | None]:
@@ -224,6 +230,7 @@ def _merged(bench: _Bench, op: Incoming, row: Row, document: dict[str, Any], cha
     if changes.get("completed_at"):
         changes["completed_at"] = entities.canonical_time(changes["completed_at"])
     touched: dict[str, int] = msgspec.json.decode(row.touched) if row.touched else {}
+    origin = _origin(row)
     new = merge.changed(
         document, changes, version=row.version, touched=touched, base_version=op.base_version, base=op.base
     )
@@ -234,7 +241,7 @@ def _merged(bench: _Bench, op: Incoming, row: Row, document: dict[str, Any], cha
         document["updated_at"] = entities.time_text(bench.now)
     document.update(new)
     touched.update(dict.fromkeys(new, row.version + 1))
-    return bench.put(op, document, row, msgspec.json.encode(touched).decode(), row.origin)
+    return bench.put(op, document, row, msgspec.json.encode(touched).decode(), origin)
 
 
 def _settle_completion(bench: _Bench, op: Incoming, document: dict[str, Any], new: dict[str, Any]) -> None:

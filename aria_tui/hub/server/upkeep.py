@@ -12,7 +12,7 @@ from aria_tui.hub.server.service import Options, now_ms
 from aria_tui.hub.server.storage.base import Storage, StorageUnavailable
 
 log = logging.getLogger("aria_tui.hub")
-EVERY_SECONDS = 3600.0
+EVERY_SECONDS = 6 * 3600.0
 STEP = 500
 PAUSE_SECONDS = 0.05
 DAY_MS = 86_400_000
@@ -46,11 +46,12 @@ class Upkeep:
             await asyncio.sleep(EVERY_SECONDS)
 
 
-async def expire(storage: Storage, key_days: int) -> int:
-    """Forgets what is older than the keys' retention, a step at a time; gives how many rows went."""
-    before, total = now_ms() - key_days * DAY_MS, 0
+async def expire(storage: Storage, key_days: int) -> None:
+    """Forgets keys and tasks' former versions that are older than the keys' retention, a step at a time."""
+    before = now_ms() - key_days * DAY_MS
     for account in await storage.accounts():
-        while gone := await storage.expire(account, before, STEP):
-            total += gone
+        key: str | None = ""
+        while key is not None:
+            key = await storage.expire_keys(account, before, key, STEP)
+            await storage.expire_revisions(account, before, STEP)
             await asyncio.sleep(PAUSE_SECONDS)
-    return total

@@ -39,7 +39,6 @@ CREATE TABLE operations (               -- what had an effect, under its idempot
     recorded_at BIGINT NOT NULL,
     PRIMARY KEY (account, op_id)
 );
-CREATE INDEX operations_by_seq ON operations (account, seq);
 
 CREATE TABLE entities (                 -- a row's seq is its place among the account's changes
     account TEXT NOT NULL,
@@ -54,7 +53,7 @@ CREATE TABLE entities (                 -- a row's seq is its place among the ac
     project TEXT,
     due_date TEXT,
     completed_at BIGINT,
-    origin TEXT,                        -- what the create said, as a digest
+    origin TEXT,                        -- what the create said, as a digest, once it was changed since
     touched TEXT,                       -- field -> the version that last changed it, as JSON
     folded TEXT,                        -- an insight's content, case folded, to search in
     doc TEXT NOT NULL,                  -- the entity as on the wire

@@ -72,7 +72,9 @@ class Writes(msgspec.Struct):
 
     seq: int
     records: list[Record]
-    rows: list[Row]
+    new: list[Row]
+    """Rows that weren't there, at their first version."""
+    changed: list[Row]
     revisions: list[Revision]
 
 
@@ -178,5 +180,9 @@ class Storage(Protocol):
 
     async def accounts(self) -> list[str]: ...
 
-    async def expire(self, account: str, before: int, limit: int) -> int:
-        """Forgets up to ``limit`` keys and revisions older than ``before``; gives how many went."""
+    async def expire_keys(self, account: str, before: int, after: str, limit: int) -> str | None:
+        """Looks at the next ``limit`` keys in the order of the keys and forgets those recorded before ``before``;
+        gives the last key it looked at, None at the end. (The keys have no index by time: it would cost each write.)"""
+
+    async def expire_revisions(self, account: str, before: int, limit: int) -> int:
+        """Forgets up to ``limit`` former versions of tasks that are older; gives how many went."""

@@ -41,11 +41,15 @@ DONE_BETWEEN = """
 SELECT COUNT(*) FROM entities
 WHERE account = ? AND deleted_at IS NULL AND completed_at >= ? AND completed_at < ? AND status = 'DONE'
 """
-EXPIRED_KEYS = "SELECT op_id FROM operations WHERE account = ? AND recorded_at < ? ORDER BY seq LIMIT ?"
+NEXT_KEYS = """
+SELECT COUNT(*), MAX(op_id) FROM (
+    SELECT op_id FROM operations WHERE account = ? AND op_id > ? ORDER BY op_id LIMIT ?
+) AS some
+"""
+DROP_KEYS = "DELETE FROM operations WHERE account = ? AND op_id > ? AND op_id <= ? AND recorded_at < ?"
 EXPIRED_REVISIONS = """
 SELECT entity, revision FROM revisions WHERE account = ? AND made_at < ? AND entity LIKE 'task:%' LIMIT ?
 """
-DROP_KEY = "DELETE FROM operations WHERE account = ? AND op_id = ?"
 DROP_REVISION = "DELETE FROM revisions WHERE account = ? AND entity = ? AND revision = ?"
 
 

@@ -185,7 +185,8 @@ class SqliteStorage:
 
     def _write(self, connection: sqlite3.Connection, account: str, writes: Writes) -> None:
         for query, things in (
-            (_UPSERT_ROW, writes.rows),
+            (_UPSERT_ROW, writes.new),
+            (_UPSERT_ROW, writes.changed),
             (_INSERT_RECORD, writes.records),
             (_INSERT_REVISION, writes.revisions),
         ):
@@ -270,14 +271,21 @@ class SqliteStorage:
     async def touch_token(self, account: str, digest: str, now: int) -> None:
         await self._change(sql.TOUCH_TOKEN, now, account, digest)
 
-    async def expire(self, account: str, before: int, limit: int) -> int:
+    async def expire_keys(self, account: str, before: int, after: str, limit: int) -> str | None:
+        def work() -> str | None:
+            with self._transaction() as connection:
+                _, last = connection.execute(sql.NEXT_KEYS, (account, after, limit)).fetchone()
+                connection.execute(sql.DROP_KEYS, (account, after, last, before))
+                return None if last is None else str(last)
+
+        return await self._run(work)
+
+    async def expire_revisions(self, account: str, before: int, limit: int) -> int:
         def work() -> int:
             with self._transaction() as connection:
-                keys = connection.execute(sql.EXPIRED_KEYS, (account, before, limit)).fetchall()
                 old = connection.execute(sql.EXPIRED_REVISIONS, (account, before, limit)).fetchall()
-                connection.executemany(sql.DROP_KEY, [(account, *key) for key in keys])
                 connection.executemany(sql.DROP_REVISION, [(account, *revision) for revision in old])
-                return len(keys) + len(old)
+                return len(old)
 
         return await self._run(work)
 

@@ -79,16 +79,14 @@ def _nothing(_: int) -> None:
 class _Bench:
     def __init__(self, loaded: Loaded, now: int) -> None:
         self.seq, self.now = loaded.seq, now
-        self.known, self.loaded, self.rows = loaded.records, loaded.rows, dict(loaded.rows)
+        self.known, self.rows = loaded.records, dict(loaded.rows)
         self.changed: dict[str, Row] = {}
         self.records: list[Record] = []
         self.revisions: list[Revision] = []
         self.blocked: dict[str, str] = {}
 
     def writes(self) -> Writes:
-        new = [row for row in self.changed.values() if row.version == 1 and row.entity not in self.loaded]
-        changed = [row for row in self.changed.values() if row.version != 1 or row.entity in self.loaded]
-        return Writes(self.seq, self.records, new, changed, self.revisions)
+        return Writes(self.seq, self.records, list(self.changed.values()), self.revisions)
 
     def judge(self, op: Incoming) -> Verdict:
         if (known := self.known.get(op.op_id)) is not None:

@@ -72,9 +72,7 @@ class Writes(msgspec.Struct):
 
     seq: int
     records: list[Record]
-    new: list[Row]
-    """Rows that weren't there, at their first version."""
-    changed: list[Row]
+    rows: list[Row]
     revisions: list[Revision]
 
 

@@ -282,16 +282,18 @@ class PostgresStorage:
             rows = await connection.fetch(_ROWS, account, entities)
             loaded = Loaded(seq or 0, {r["op_id"]: Record(**r) for r in records}, {r["entity"]: Row(**r) for r in rows})
             writes = judge(loaded)
-            await self._store(connection, account, writes)
+            await self._store(connection, account, writes, loaded.rows)
             return writes
 
         async with self._locks.setdefault(account, asyncio.Lock()):
             return await self._write(work)
 
-    async def _store(self, connection: asyncpg.Connection, account: str, writes: Writes) -> None:
+    async def _store(
+        self, connection: asyncpg.Connection, account: str, writes: Writes, there: Mapping[str, Row]
+    ) -> None:
         for query, columns, things in (
-            (_NEW_ROWS, _NEW, writes.new),
-            (_CHANGED_ROWS, sql.ROW, writes.changed),
+            (_NEW_ROWS, _NEW, [row for row in writes.rows if row.version == 1 and row.entity not in there]),
+            (_CHANGED_ROWS, sql.ROW, [row for row in writes.rows if row.version != 1 or row.entity in there]),
             (_WRITE_RECORDS, sql.RECORD, writes.records),
             (_WRITE_REVISIONS, sql.REVISION, writes.revisions),
         ):

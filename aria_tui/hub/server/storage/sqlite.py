@@ -185,8 +185,7 @@ class SqliteStorage:
 
     def _write(self, connection: sqlite3.Connection, account: str, writes: Writes) -> None:
         for query, things in (
-            (_UPSERT_ROW, writes.new),
-            (_UPSERT_ROW, writes.changed),
+            (_UPSERT_ROW, writes.rows),
             (_INSERT_RECORD, writes.records),
             (_INSERT_REVISION, writes.revisions),
         ):

@@ -1,18 +1,253 @@
-"""placeholder until the real one lands in a moment."""
+"""The calendar: today's and tomorrow's events from addresses, files and folders.
+
+Reading happens in processes of their own, one a calendar, killed at the deadline. An answer is kept for as long as the
+calendar and the day are the same, so that a refresh costs a question and no reading.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import hashlib
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from aria_tui.config import Config
-from aria_tui.models import Section
-from aria_tui.sources import Moment
+from aria_tui.config import CalendarSourceConfig, Config
+from aria_tui.hub.contract import write_time
+from aria_tui.models import Section, SectionState
+from aria_tui.sources import Moment, _child, _http
+from aria_tui.sources._calendar_feed import Cache, Copy, fetch
+from aria_tui.sources._secrets import SecretError, resolve
+
+_READ = "aria_tui.sources._calendar_worker:run"
+_FETCH_SHARE = 0.6
+"""Of the deadline, for the network; the rest is for reading."""
+_KEPT = 32
+
+
+class Unreadable(Exception):
+    """A calendar could not be read; ``str()`` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One calendar's part: the two days' events, or ``problem``; ``as_of`` when they are of an earlier time."""
+
+    name: str
+    days: tuple[list[dict[str, Any]], ...] = ((), ())  # type: ignore[assignment]
+    unreadable: int = 0
+    too_large: int = 0
+    problem: str = ""
+    as_of: str | None = None
+
+    @property
+    def known(self) -> bool:
+        return not self.problem or self.as_of is not None
+
+
+@dataclass
+class _Kept:
+    """Answers by what was read, for which days and zone; the oldest goes first."""
+
+    answers: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
+
+    def put(self, key: tuple[Any, ...], answer: dict[str, Any]) -> None:
+        self.answers.pop(key, None)
+        self.answers[key] = answer
+        while len(self.answers) > _KEPT:
+            self.answers.pop(next(iter(self.answers)), None)
+
+
+_kept = _Kept()
 
 
 class CalendarSource:
     name = "calendar"
 
-    def __init__(self, config: Config, *, home: Path, environ: Mapping[str, str] | None = None) -> None: ...
+    def __init__(self, config: Config, *, home: Path, environ: Mapping[str, str] | None = None) -> None:
+        self._sources, self._home = config.calendar.sources, home
+
     async def gather(self, when: Moment, deadline: float) -> Section:
-        return Section(name=self.name, state="not_configured", reason="not configured")
+        if not self._sources:
+            reason = 'set [calendar] sources = [{ url = "https://…" }] or [{ path = "~/calendars" }]'
+            return Section(name=self.name, state="not_configured", reason=reason)
+        end = asyncio.get_running_loop().time() + deadline
+        feeds = await asyncio.gather(*(self._feed(number, when, end) for number in range(len(self._sources))))
+        return _joined(list(feeds), when)
+
+    async def check(self, when: Moment, deadline: float) -> str:
+        """What was found, in a few words."""
+        section = await self.gather(when, deadline)
+        return f"{len(section.data.get('today', []))} events today from {len(self._sources)} calendars"
+
+    async def _feed(self, number: int, when: Moment, end: float) -> Feed:
+        source = self._sources[number]
+        name = source.name or f"calendar {number + 1}"
+        try:
+            if source.url is not None and source.path is None:
+                return await self._from_address(name, source, when, end)
+            if source.path is not None and source.url is None:
+                return await self._from_path(name, source.path, when, end)
+            return Feed(name, problem="one of url and path must be set")
+        except Unreadable as error:
+            return Feed(name, problem=str(error))
+
+    async def _from_path(self, name: str, path: str, when: Moment, end: float) -> Feed:
+        try:
+            full = Path(path).expanduser()
+            key = ("path", str(full), _stamp(full))
+        except (OSError, RuntimeError) as error:
+            raise Unreadable(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        answer = await _read(key, when, end, path=str(full))
+        if problem := answer.get("problem"):
+            raise Unreadable(f"{path}: {problem}")
+        return _feed(name, answer)
+
+    async def _from_address(self, name: str, source: CalendarSourceConfig, when: Moment, end: float) -> Feed:
+        assert source.url is not None
+        loop = asyncio.get_running_loop()
+        limit = loop.time() + (end - loop.time()) * _FETCH_SHARE
+        try:
+            url = await resolve(source.url, limit - loop.time())
+        except SecretError as error:
+            raise Unreadable(str(error)) from None
+        cache = Cache(self._home, url)
+        copy = cache.load()
+        problem = ""
+        try:
+            async with asyncio.timeout_at(limit):
+                fetched = await fetch(url, copy, max(0.1, limit - loop.time()))
+        except TimeoutError:
+            problem = "no answer"
+        except _http.Unreachable as error:
+            problem = str(error)
+        else:
+            if fetched.body is None and copy is not None:
+                answer = await _read(_body_key(copy.body), when, end, body=copy.body)
+                return _feed(name, answer)
+            new = Copy(fetched.body or b"", write_time(datetime.now(UTC)), fetched.etag, fetched.last_modified)
+            answer = await _read(_body_key(new.body), when, end, body=new.body)
+            problem = answer.get("problem", "")
+            if not problem:
+                return _feed(name, answer, note=_keep(cache, new))
+        return await self._last_good(name, copy, problem, when, end)
+
+    async def _last_good(self, name: str, copy: Copy | None, problem: str, when: Moment, end: float) -> Feed:
+        """The last copy with its age, when the feed fails; with none, only why."""
+        if copy is None:
+            raise Unreadable(problem)
+        answer = await _read(_body_key(copy.body), when, end, body=copy.body)
+        if answer.get("problem"):
+            raise Unreadable(problem)
+        return _feed(name, answer, problem=problem, as_of=copy.fetched_at)
+
+
+def _feed(name: str, answer: Mapping[str, Any], *, problem: str = "", as_of: str | None = None, note: str = "") -> Feed:
+    if not problem and answer.get("problem"):
+        raise Unreadable(answer["problem"])
+    days = tuple(answer["days"])
+    return Feed(name, days, answer["unreadable"], answer["too_large"], problem or note, as_of)
+
+
+def _keep(cache: Cache, copy: Copy) -> str:
+    try:
+        cache.save(copy)
+    except OSError as error:
+        return f"the copy can't be kept: {error.strerror}"
+    return ""
+
+
+def _body_key(body: bytes) -> tuple[Any, ...]:
+    return ("body", hashlib.sha256(body).hexdigest())
+
+
+def _stamp(path: Path) -> tuple[Any, ...]:
+    """Changes when a file, or anything in a folder, changes."""
+    about = path.stat()
+    stamps: list[tuple[Any, ...]] = [("", about.st_mtime_ns, about.st_size)]
+    if path.is_dir():
+        for place, folders, names in os.walk(path):
+            folders.sort()
+            for name in sorted(names):
+                found = (Path(place) / name).lstat()
+                stamps.append((name, found.st_mtime_ns, found.st_size))
+                if len(stamps) > 20_000:
+                    return tuple(stamps)
+    return tuple(stamps)
+
+
+async def _read(
+    key: tuple[Any, ...], when: Moment, end: float, *, body: bytes | None = None, path: str | None = None
+) -> dict[str, Any]:
+    today = when.now.date()
+    days = [today.isoformat(), (today + timedelta(days=1)).isoformat()]
+    full = (*key, today, when.zone.key)
+    if full in _kept.answers:
+        return _kept.answers[full]
+    encoded = base64.b64encode(body).decode("ascii") if body is not None else None
+    left = end - asyncio.get_running_loop().time()
+    arguments = {"body": encoded, "path": path, "days": days, "zone": when.zone.key}
+    try:
+        answer = await _child.call(_READ, arguments, max(0.1, left))
+    except TimeoutError:
+        raise Unreadable("took too long to read") from None
+    except _child.ChildFailed as error:
+        raise Unreadable(f"can't be read: {error}") from None
+    if not isinstance(answer, dict):
+        raise Unreadable("can't be read")
+    _kept.put(full, answer)
+    return answer
+
+
+def _joined(feeds: list[Feed], when: Moment) -> Section:
+    """All calendars as one section, which is no better than the worst of them."""
+    known = [feed for feed in feeds if feed.known]
+    several = len(feeds) > 1
+    reasons = [f"{feed.name}: {feed.problem}" if several else feed.problem for feed in feeds if feed.problem]
+    if not known:
+        return Section(name="calendar", state="unavailable", reason="; ".join(reasons))
+    unreadable, too_large = sum(f.unreadable for f in known), sum(f.too_large for f in known)
+    if unreadable:
+        reasons.append(f"{unreadable} unreadable")
+    if too_large:
+        reasons.append("1 rule too large" if too_large == 1 else f"{too_large} rules too large")
+    today, tomorrow = (sorted((e for f in known for e in f.days[index]), key=_order) for index in (0, 1))
+    data = {
+        "today": [_event(event, when) for event in today],
+        "tomorrow": [_event(event, when) for event in tomorrow],
+        "unreadable": unreadable,
+        "too_large": too_large,
+    }
+    old = [feed.as_of for feed in known if feed.as_of is not None]
+    state: SectionState = "ok"
+    if old:
+        state = "stale"
+    elif len(known) < len(feeds) or unreadable or too_large:
+        state = "partial"
+    return Section(name="calendar", state=state, reason="; ".join(reasons), as_of=min(old) if old else None, data=data)
+
+
+def _order(event: Mapping[str, Any]) -> tuple[Any, ...]:
+    if event["all_day"]:
+        return (False, "", event["summary"])
+    return (True, datetime.fromisoformat(event["start"]).astimezone(UTC).isoformat(), event["summary"])
+
+
+def _event(event: Mapping[str, Any], when: Moment) -> dict[str, Any]:
+    """As data: times in UTC, whole days as dates; whether it is on now."""
+    shown: dict[str, Any] = {"start": event["start"], "end": event["end"], "all_day": event["all_day"]}
+    now = False
+    if event["all_day"]:
+        shown["end"] = date.fromisoformat(event["end"]).isoformat()
+    else:
+        start, end = (datetime.fromisoformat(event[key]) for key in ("start", "end"))
+        now = start <= when.now < end
+        shown |= {"start": write_time(start), "end": write_time(end)}
+    shown |= {"summary": event["summary"], "now": now}
+    if "note" in event:
+        shown["note"] = event["note"]
+    return shown

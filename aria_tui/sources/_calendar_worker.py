@@ -1,0 +1,107 @@
+"""Reads calendars and gives two days of events. Runs in a process of its own (``_child``): a rule may take for ever.
+
+Text first: a calendar is cut into its events without a library, so that one that can't be read costs itself, and one
+that is far from the wanted days costs nothing. What is left goes through ``icalendar`` and ``recurring_ical_events``,
+one series at a time, each under an alarm clock.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import stat
+import warnings
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from aria_tui.sources import _calendar_series as series
+from aria_tui.sources._calendar_text import NotACalendar, Parts, split
+from aria_tui.sources._calendar_zones import Zones
+
+BYTES = 20 * 1024 * 1024
+_FILES = 20_000
+
+
+def run(*, body: str | None, path: str | None, days: list[str], zone: str) -> dict[str, Any]:
+    """Events of ``body`` (base64) or of the file or folder at ``path``, for each of ``days``.
+
+    ``{"days": [[event, …], …], "unreadable": n, "too_large": n}``, or ``{"problem": why}`` when it is no calendar.
+    Events are ``{"start", "end", "all_day", "summary", "note"?}``, times with their offset from UTC.
+    """
+    place = ZoneInfo(zone)
+    wanted = [date.fromisoformat(day) for day in days]
+    reading = series.Reading(wanted, place)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a library's doubts about a zone's name are not the user's business
+            if body is not None:
+                _add(reading, base64.b64decode(body), place)
+            else:
+                _add_path(reading, Path(path or ""), place)
+    except NotACalendar as error:
+        return {"problem": str(error)}
+    return reading.result()
+
+
+def _add(reading: series.Reading, raw: bytes, place: ZoneInfo) -> None:
+    for parts in split(raw):
+        _add_parts(reading, parts, place)
+
+
+def _add_parts(reading: series.Reading, parts: Parts, place: ZoneInfo) -> None:
+    reading.unreadable += parts.broken
+    zones = Zones(parts.timezones, parts.zone, place)
+    for blocks in parts.series():
+        reading.add(blocks, zones)
+
+
+def _add_path(reading: series.Reading, path: Path, place: ZoneInfo) -> None:
+    try:
+        if not path.is_dir():
+            _add(reading, _read(path, BYTES), place)
+            return
+        left = BYTES
+        for number, file in enumerate(_files(path), 1):
+            try:
+                raw = _read(file, left)
+                left -= len(raw)
+                _add(reading, raw, place)
+            except NotACalendar as error:
+                if "over" in str(error):
+                    raise
+                reading.unreadable += 1
+            except OSError:
+                reading.unreadable += 1
+            if number > _FILES:
+                raise NotACalendar("over 20,000 files")
+    except OSError as error:
+        raise NotACalendar(error.strerror or "can't be read") from None
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The ``.ics`` files of a folder and of the folders in it (vdirsyncer's collections)."""
+    for place, folders, names in os.walk(folder, onerror=_raise):
+        depth = len(Path(place).relative_to(folder).parts)
+        folders[:] = sorted(name for name in folders if depth < 2 and not name.startswith("."))
+        for name in sorted(names):
+            if name.lower().endswith(".ics") and not name.startswith("."):
+                yield Path(place) / name
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _read(path: Path, limit: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with contextlib.closing(os.fdopen(descriptor, "rb")) as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotACalendar("not a file")
+        raw = file.read(limit + 1)
+    if len(raw) > limit:
+        raise NotACalendar("over 20 MiB")
+    return raw

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import inspect
 import logging
 import os
@@ -85,6 +86,7 @@ class AriaApp(Doors):
         self.writes.opened()
         self.captures.recover()
         self.live.tell("opened")
+        await asyncio.to_thread(importlib.import_module, "aria_tui.tui.screens.capture")  # so that t and i come at once
 
     async def action_run(self, name: str) -> None:
         """Runs a command by its id: the handler nearest to the focus."""
@@ -149,6 +151,8 @@ class AriaApp(Doors):
         if self.demo is not None:
             on = await self.demo.toggle()
             self.toast(_("the demo's Hub is on") if on else _("the demo's Hub is off"))
+            if self.live.assistant is not None:
+                await self.live.assistant.hub_status()
 
     async def action_quit(self) -> None:
         self.do_quit()

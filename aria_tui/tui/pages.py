@@ -26,7 +26,8 @@ class _Page:
 class Pages:
     """Rows by number; a row whose page isn't there is None until it was fetched."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, newest_first: bool = False) -> None:
+        self._newest_first = newest_first
         self._pages: list[_Page] = []
         self._starts: list[int] = []
         self._total = 0
@@ -48,7 +49,7 @@ class Pages:
     def find(self, row_id: int) -> int | None:
         """The number of the row with this id, among the pages that are there."""
         for start, page in zip(self._starts, self._pages, strict=True):
-            if page.rows and page.rows[0].id <= row_id <= page.rows[-1].id:
+            if page.rows and min(page.rows[0].id, page.rows[-1].id) <= row_id <= max(page.rows[0].id, page.rows[-1].id):
                 return next((start + n for n, row in enumerate(page.rows) if row.id == row_id), None)
         return None
 
@@ -89,7 +90,13 @@ class Pages:
         last = number == len(self._pages) - 1
         if not last:
             border = self._pages[number + 1].after
-            rows = [row for row in rows if row.id <= border]
+            if self._newest_first and len(rows) == limit and rows[-1].id > border:
+                del self._pages[number + 1 :]  # more came at the top than a page holds: the rest is read anew
+                self.complete = False
+            elif self._newest_first:
+                rows = [row for row in rows if row.id >= border]
+            else:
+                rows = [row for row in rows if row.id <= border]
         page.rows, page.length = tuple(rows), len(rows)
         if last:
             self.complete = len(rows) < limit

@@ -78,6 +78,8 @@ def body(section: Section, scene: Scene) -> list[Line]:
         lines += wrapped(section.reason or _("task list unavailable"), scene.width, "warn", indent="  ")
     elif section.reason:
         lines += wrapped(section.reason, scene.width, "warn", indent="  ")
+    if not section.data:
+        return lines
     draw = _DRAW.get(section.name)
     try:
         lines += draw(section.data, scene) if draw is not None else _unknown(section.data, scene)

@@ -8,7 +8,7 @@ from datetime import date
 
 from aria_tui.locale import _, formats
 from aria_tui.models import TaskView
-from aria_tui.tui.content import Line, Piece, fit, say
+from aria_tui.tui.content import Line, Piece, cell_width, fit, say, visible
 
 SORTS = ("due", "priority", "title", "project", "newest")
 OPEN = ("TODO", "IN_PROGRESS")
@@ -87,7 +87,12 @@ class TaskRows:
             self._rows.append(task)
         self._grouped = choice.grouped
         self._index = {row.id: number for number, row in enumerate(self._rows) if isinstance(row, TaskView)}
-        self._dim = any("dim" in piece.style for line in notes for piece in line)
+        self._due = {day: visible(formats.due(day, today)) for day in {task.due_date for task in self.tasks} if day}
+        self._widths = (
+            max((cell_width(visible(name)) for name in {task.project_name for task in self.tasks} if name), default=0),
+            min(12, max((cell_width(word) for word in self._due.values()), default=0)),
+            min(8, max((cell_width(priority_word(p)) for p in {task.priority for task in self.tasks}), default=0)),
+        )
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -108,11 +113,11 @@ class TaskRows:
         row = self._rows[index]
         if not isinstance(row, TaskView):
             return row
-        project = 0 if self._grouped or width < 44 else min(16, width // 5)
-        due_width, priority_width = (11, 7) if width >= 44 else (9, 7)
-        title = width - 4 - project - due_width - priority_width - (3 if project else 2)
+        project = 0 if self._grouped or width < 44 else min(self._widths[0], 16, width // 5)
+        due_width, priority_width = self._widths[1:]
+        title = width - 3 - project - due_width - priority_width - (3 if project else 2)
         style = "strike" if row.mark == "deleted" else "dim" if not is_open(row) else ""
-        due = formats.due(row.due_date, self._today) if row.due_date else ""
+        due = self._due.get(row.due_date or "", "")
         due_style = style or self._due_style(row)
         priority = priority_word(row.priority)
         pieces = [
@@ -135,9 +140,9 @@ class TaskRows:
 
 
 def _mark(task: TaskView) -> str:
-    """Two cells and a space: what this machine has that the Hub doesn't know yet, else the task's state."""
+    """Two cells: what this machine has that the Hub doesn't know yet, else the task's state."""
     if task.mark:
-        return {"new": "⇡ ", "edited": "✎ ", "deleted": "✗ "}[task.mark] + " "
+        return {"new": "⇡ ", "edited": "✎ ", "deleted": "✗ "}[task.mark]
     if task.waiting:
-        return "⇡  "
-    return {"DONE": "✔  ", "CANCELLED": "–  ", "IN_PROGRESS": "▶  "}.get(task.status, "   ")
+        return "⇡ "
+    return {"DONE": "✔ ", "CANCELLED": "– ", "IN_PROGRESS": "▶ "}.get(task.status, "  ")

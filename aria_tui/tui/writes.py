@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -14,7 +15,8 @@ import msgspec
 from aria_tui.errors import AriaError, NotFound
 from aria_tui.locale import _
 from aria_tui.models import TaskView, WriteResult
-from aria_tui.tui.widgets.hub_pane import state_word
+from aria_tui.tui.queue_rows import reason_words
+from aria_tui.tui.wallclock import local_now
 
 if TYPE_CHECKING:
     from aria_tui.assistant import Assistant
@@ -91,7 +93,7 @@ class Writes:
             live.ask("insights")
         if undo is not None and (entry := undo(result)) is not None:
             self._undo.append(entry)
-        self._app.toast(*self.outcome(result))
+        self._app.toast(*await self._outcome(live.assistant, result))
         return result
 
     def _let_go(self, overlay: TaskView) -> None:
@@ -100,20 +102,19 @@ class Writes:
             del live.overlay[overlay.id]
             live.tell("tasks")
 
-    def outcome(self, result: WriteResult) -> tuple[str, str]:
+    async def _outcome(self, assistant: Assistant, result: WriteResult) -> tuple[str, str]:
         """A write's outcome in words, and how severe it is."""
-        number = result.queue_id if isinstance(result.queue_id, int) else "?"
+        number = result.queue_id if isinstance(result.queue_id, int) else 0
         match result.status:
             case "synced":
                 return _("saved to Hub"), "information"
             case "queued":
-                hub = self._app.live.hub
-                reason = {
-                    "offline": _("Hub offline"),
-                    "refused": _("sign-in needed"),
-                    "not_the_hub": _("unexpected answer from the Hub's address"),
-                }.get(hub.state, _("Hub {state}").format(state=state_word(hub)))
-                return _("queued (#{n}): {why}").format(n=number, why=reason), "information"
+                why = ""
+                with contextlib.suppress(AriaError):
+                    item = await assistant.queue_show(number)
+                    why = "" if item.reason_code in ("next", "sending") else reason_words(item, local_now())
+                queued = _("queued (#{n})").format(n=number)
+                return f"{queued}: {why}" if why else queued, "information"
             case "superseded":
                 return _("superseded by a newer change at the Hub"), "information"
             case "conflict":

@@ -62,7 +62,11 @@ class AriaScreen(Screen[None]):
         wanted = [command for command in COMMANDS if command.footer]
         first = [command for command in wanted if command.id in _FIRST]
         own = [command for command in wanted if command.where == place]
-        rest = [command for command in wanted if command.where in ("everywhere", "dashboard") and command not in (*first, *own)]
+        rest = [
+            command
+            for command in wanted
+            if command.where in ("everywhere", "dashboard") and command not in (*first, *own)
+        ]
         shown = [command for command in (*first, *own, *rest) if self.aria.can_run(command)]
         if (footers := self.query(Footer)) and footers.first().is_attached:
             footers.first().show_commands(shown, self.aria.remapped, self.labels(), _PINNED)

@@ -7,6 +7,9 @@ import logging
 from datetime import date
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
+from aria_tui._briefing_hub import queue_section, tasks_data
 from aria_tui.errors import AriaError
 from aria_tui.locale import _, formats
 from aria_tui.models import BriefingDoc, Section
@@ -58,6 +61,7 @@ class BriefingCommands(AriaScreen):
         doc = self._doc
         alerts = doc.alerts if doc is not None else tuple(a for s in self._sections.values() for a in s.alerts)
         sections = doc.sections if doc is not None and not self._gathering else tuple(self._sections.values())
+        sections = tuple(self._current(section) for section in sections)
         self.briefing_pane.update_state(
             BriefingState(
                 self._kind,
@@ -71,6 +75,18 @@ class BriefingCommands(AriaScreen):
                 self._extra,
             )
         )
+
+    def _current(self, section: Section) -> Section:
+        """Today's tasks and queue follow the live lists: a number that isn't current is never shown as current."""
+        live = self.aria.live
+        if self._day is not None or section.state != "ok":
+            return section
+        if section.name == "queue" and live.queue is not None:
+            hub = {"state": live.hub.state, "since": live.hub.since}
+            return replace(queue_section(live.queue), data={**queue_section(live.queue).data, "hub": hub})
+        if section.name == "tasks" and live.tasks is not None and live.tasks_problem is None:
+            return replace(section, data=tasks_data(live.shown_tasks(), self.now.date()))
+        return section
 
     def _shown_day(self) -> date:
         with contextlib.suppress(ValueError):

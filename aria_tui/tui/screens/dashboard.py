@@ -101,9 +101,11 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
                 self.hub_changed()
             case "tasks":
                 self.draw_tasks()
+                self.draw_briefing()
             case "queue":
                 self.queue_changed()
                 self.draw_header()
+                self.draw_briefing()
             case "sync" | "finished":
                 self.draw_sync()
                 self.show_footer()

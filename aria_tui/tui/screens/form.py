@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
@@ -45,6 +45,8 @@ class FormScreen(ModalScreen[None]):
         super().__init__()
         self.draft_key, self._error = draft_key, error
         self._saving = False
+        self._early: list[events.Key | events.Paste] = []
+        self._listening = False
 
     @property
     def aria(self) -> AriaApp:
@@ -96,6 +98,32 @@ class FormScreen(ModalScreen[None]):
                 keys += [Piece(shown_key(found[0]), "key"), say(f" {_(command.label)}  ")]
         self.query_one("#form-keys", Lines).show((tuple(keys),))
         self.show_error(self._error)
+        self.call_after_refresh(self._listen)
+
+    # What is typed before the first field is there, or while a save is under way, is kept and typed afterwards.
+
+    def _listen(self) -> None:
+        self._listening = True
+        self._replay()
+
+    def _replay(self) -> None:
+        early, self._early = self._early, []
+        for event in early:
+            again = (
+                events.Key(event.key, event.character) if isinstance(event, events.Key) else events.Paste(event.text)
+            )
+            self.app.post_message(again)
+
+    def _too_early(self, event: events.Key | events.Paste) -> None:
+        if self._saving or not self._listening:
+            event.stop()
+            self._early.append(event)
+
+    def on_key(self, event: events.Key) -> None:
+        self._too_early(event)
+
+    def on_paste(self, event: events.Paste) -> None:
+        self._too_early(event)
 
     def values(self) -> dict[str, str]:
         """The fields' texts by name."""
@@ -144,10 +172,13 @@ class FormScreen(ModalScreen[None]):
         if write is None:
             self._gone()
             return
-        self._saving = True
+        self._saving, focused = True, self.focused
+        self.set_focus(None)
         await asyncio.wait({write}, timeout=PATIENCE)
         if write.done() and not write.cancelled() and (problem := write.exception()) is not None:
             self._saving = False
+            self.set_focus(focused)
+            self._replay()
             with self.aria.guard("form"):
                 if not isinstance(problem, AriaError):
                     raise problem
@@ -161,6 +192,7 @@ class FormScreen(ModalScreen[None]):
         self.aria.drafts.put(self.draft_key, None)
         if self.is_current:
             self.dismiss()
+        self.app.call_later(self._replay)
 
     def do_form_close(self) -> None:
         self.keep()

@@ -66,7 +66,8 @@ class QueueCommands(AriaScreen):
 
     def show_tab(self, tab: str) -> None:
         """Shows another of the queue's lists."""
-        self._tab, self._pages, self._seen = tab, Pages(), (0, 0)
+        self._tab, self._seen = tab, (0, 0)
+        self._pages = Pages(newest_first=tab == "journal")
         self._revision += 1
         self.draw_queue()
         self._read_rows()

@@ -76,8 +76,9 @@ class HubView(Lines, can_focus=True):
 
     def update_state(self, state: HubState) -> None:
         if state != self._state:
+            before = len(self.lines_for(self.size.width)) if self.size.width else 0
             self._state = state
-            self.refresh()
+            self.refresh(layout=bool(before) and before != len(self.lines_for(self.size.width)))
 
     def lines_for(self, width: int) -> tuple[Line, ...]:
         if self._state is None:

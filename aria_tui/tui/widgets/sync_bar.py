@@ -161,5 +161,7 @@ class SyncBar(Vertical):
 
     def set_state(self, state: SyncState) -> None:
         """Draws a sync's state; the words on the button follow."""
+        if state.progress is not None and not state.progress.total:
+            state = SyncState(None, state.sentence)
         self.query_one(Progress).set_state(state)
         self.query_one(SyncButton).set_running(state.progress is not None)

@@ -1,0 +1,1 @@
+"""The offline queue: what was accepted is never lost, never applied twice, never overtaken (queue.md)."""

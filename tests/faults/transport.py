@@ -62,8 +62,9 @@ class Network(httpx.AsyncBaseTransport):
         write = request.method not in ("GET", "HEAD")
         ops = operations(request)
         self.writes += write
-        self.sent += [(op["op_id"], op["operation"], op["payload"]) for op in ops]
         fault = self.choose(request.method)
+        if fault != "refused":  # where nobody listens nothing was sent
+            self.sent += [(op["op_id"], op["operation"], op["payload"]) for op in ops]
         return await self._respond(request, fault, ops, write)
 
     async def _respond(

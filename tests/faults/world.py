@@ -112,7 +112,7 @@ class World:
         """Runs something to its end; when everybody waits for the clock, the clock goes on."""
         task = asyncio.ensure_future(work)
         for _ in range(2000):
-            done, _ = await asyncio.wait({task}, timeout=0.2)
+            done, _ = await asyncio.wait({task}, timeout=0.03)
             if done:
                 return task.result()
             self.clock.advance_to_next()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from aria_tui import meaning
 from aria_tui.cli import output, writes
 from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
-from aria_tui.cli.session import opened, today
+from aria_tui.cli.session import opened
 from aria_tui.locale import _
 
 
@@ -24,7 +25,7 @@ def add_parser(subparsers: SubParsers) -> None:
     add.add_argument("--notes", metavar="TEXT", help=_("notes of the day; - reads standard input"))
     add.add_argument("--summary", metavar="TEXT", help=_("the day in a line"))
     add.add_argument("--commits", metavar="N", type=int, help=_("how many commits"))
-    add.add_argument("--date", metavar="DAY", help=_("today, 2026-11-30 (default: today)"))
+    add.add_argument("--date", metavar="DAY", default="today", help=_("today, 2026-11-30 (default: today)"))
     writes.add_write_options(add)
     listing = add_command(
         commands, "list", _("list what was recorded"), _list, examples=("aria activity list --since 2026-11-01",)
@@ -42,11 +43,7 @@ async def _add(args: argparse.Namespace) -> int:
     notes = writes.given_text(args.notes, args) if args.notes is not None else None
     args.typed = "\n".join(text for text in (args.summary, notes) if text)
     async with opened(args) as assistant:
-        day = today(assistant.config)
-        if args.date:
-            from aria_tui.dates import parse_due
-
-            day = parse_due(args.date, day)
+        day = meaning.day(args.date, assistant.config)
         result = await assistant.record_activity(
             args.project, day.isoformat(), commits=args.commits, summary=args.summary, notes=notes, offline=args.offline
         )
@@ -55,7 +52,8 @@ async def _add(args: argparse.Namespace) -> int:
 
 async def _list(args: argparse.Namespace) -> int:
     async with opened(args) as assistant:
-        found = await assistant.list_activity(since=args.since, project=args.project)
+        since = meaning.day(args.since, assistant.config).isoformat() if args.since else None
+        found = await assistant.list_activity(since=since, project=args.project)
     if args.json:
         output.emit({"activity": found})
         return 0

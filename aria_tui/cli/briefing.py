@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from aria_tui import meaning
 from aria_tui.cli import output
 from aria_tui.cli.parser import SubParsers, add_command, help_of
-from aria_tui.cli.session import opened, today
+from aria_tui.cli.session import opened
 from aria_tui.locale import _
 
 if TYPE_CHECKING:
@@ -60,10 +61,9 @@ async def _gather(assistant: Assistant, *, evening: bool) -> BriefingDoc:
 
 
 async def _stored(day: str, assistant: Assistant) -> BriefingDoc:
-    from aria_tui.dates import parse_due
     from aria_tui.errors import NotFound
 
-    date = parse_due(day, today(assistant.config)).isoformat()
+    date = meaning.day(day, assistant.config).isoformat()
     found = await assistant.stored_briefing(date)
     if found is None:
         raise NotFound(_("no briefing of {date} is stored").format(date=date))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from aria_tui import meaning
 from aria_tui.cli import output, writes
 from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
 from aria_tui.cli.session import opened
@@ -83,7 +84,7 @@ async def _edit(args: argparse.Namespace) -> int:
         raise UsageError(_("nothing to change: give a text, --project or --tag"))
     args.typed = getattr(args, "typed", "")
     async with opened(args) as assistant:
-        found = await assistant.resolve_id("insight", args.id)
+        found = await meaning.find_id(assistant, "insight", args.id)
         result = await assistant.update_insight(found, changes, offline=args.offline)
     return writes.report(result, args)
 
@@ -91,7 +92,7 @@ async def _edit(args: argparse.Namespace) -> int:
 async def _remove(args: argparse.Namespace) -> int:
     args.typed = ""
     async with opened(args) as assistant:
-        found = await assistant.resolve_id("insight", args.id)
+        found = await meaning.find_id(assistant, "insight", args.id)
         result = await assistant.delete_insight(found, offline=args.offline)
     return writes.report(result, args)
 
@@ -99,9 +100,8 @@ async def _remove(args: argparse.Namespace) -> int:
 async def _list(args: argparse.Namespace) -> int:
     async with opened(args) as assistant:
         last_seen = assistant.config.ui.offline_tasks == "last-seen"
-        found = await assistant.list_insights(
-            query=args.query, project=args.project, since=args.since, last_seen=last_seen
-        )
+        since = meaning.beginning_of(args.since, assistant.config) if args.since else None
+        found = await assistant.list_insights(query=args.query, project=args.project, since=since, last_seen=last_seen)
     if args.json:
         from aria_tui import documents
 

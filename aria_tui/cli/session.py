@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import date
 from typing import TYPE_CHECKING
 
 from aria_tui import config as configuration
@@ -41,14 +40,3 @@ async def opened(args: argparse.Namespace) -> AsyncIterator[Assistant]:
         yield assistant
     finally:
         await assistant.close()
-
-
-def today(config: Config) -> date:
-    """Today in the configured time zone, else the system's."""
-    from datetime import datetime
-
-    if name := config.briefing.timezone:
-        from zoneinfo import ZoneInfo
-
-        return datetime.now(ZoneInfo(name)).date()
-    return datetime.now().date()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from aria_tui import documents
+from aria_tui import documents, meaning
 from aria_tui.cli import output, writes
 from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
-from aria_tui.cli.session import opened, today
+from aria_tui.cli.session import opened
 from aria_tui.locale import _
 
 if TYPE_CHECKING:
@@ -113,17 +113,11 @@ async def _add(args: argparse.Namespace) -> int:
             description=args.description or None,
             priority=args.priority,
             status=args.status,
-            due=_due(args.due, assistant) if args.due else None,
+            due=meaning.day(args.due, assistant.config).isoformat() if args.due else None,
             tags=[tag for tag in args.tag or () if tag],
             offline=args.offline,
         )
     return writes.report(result, args)
-
-
-def _due(text: str, assistant: Assistant) -> str:
-    from aria_tui.dates import parse_due
-
-    return parse_due(text, today(assistant.config)).isoformat()
 
 
 async def _edit(args: argparse.Namespace) -> int:
@@ -134,7 +128,7 @@ async def _edit(args: argparse.Namespace) -> int:
         if not changes:
             raise UsageError(_("nothing to change: give --title, --due, --priority, --status, --tag, …"))
         writes.remember(args, changes)
-        found = await assistant.resolve_id("task", args.id)
+        found = await meaning.find_id(assistant, "task", args.id)
         result = await assistant.update_task(found, changes, offline=args.offline)
     return writes.report(result, args)
 
@@ -146,7 +140,7 @@ def _changes(args: argparse.Namespace, assistant: Assistant) -> dict[str, Any]:
     changes: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
     changes |= {name: value or None for name, value in clearable.items() if value is not None}
     if args.due is not None:
-        changes["due_date"] = _due(args.due, assistant) if args.due else None
+        changes["due_date"] = meaning.day(args.due, assistant.config).isoformat() if args.due else None
     if args.tag is not None:
         changes["tags"] = [tag for tag in args.tag if tag]
     return changes
@@ -155,7 +149,7 @@ def _changes(args: argparse.Namespace, assistant: Assistant) -> dict[str, Any]:
 async def _done(args: argparse.Namespace) -> int:
     args.typed = ""
     async with opened(args) as assistant:
-        found = await assistant.resolve_id("task", args.id)
+        found = await meaning.find_id(assistant, "task", args.id)
         result = await assistant.complete_task(found, offline=args.offline)
     return writes.report(result, args)
 
@@ -163,14 +157,14 @@ async def _done(args: argparse.Namespace) -> int:
 async def _remove(args: argparse.Namespace) -> int:
     args.typed = ""
     async with opened(args) as assistant:
-        found = await assistant.resolve_id("task", args.id)
+        found = await meaning.find_id(assistant, "task", args.id)
         result = await assistant.delete_task(found, offline=args.offline)
     return writes.report(result, args)
 
 
 async def _show(args: argparse.Namespace) -> int:
     async with opened(args) as assistant:
-        task = await assistant.get_task(await assistant.resolve_id("task", args.id))
+        task = await assistant.get_task(await meaning.find_id(assistant, "task", args.id))
     if args.json:
         output.emit({"task": documents.task(task)})
         return 0

@@ -127,7 +127,7 @@ def test_what_can_not_be_saved_is_given_back(aria: Aria) -> None:
     blocker = sqlite3.connect(aria.queue_file, isolation_level=None)
     blocker.execute("BEGIN EXCLUSIVE")
     try:
-        done = aria("insight", "add", "--offline", "-", stdin="two\nlines \x1b[1m".encode(), timeout=20)
+        done = aria("insight", "add", "--offline", "-", stdin=b"two\nlines \x1b[1m", timeout=20)
     finally:
         blocker.execute("ROLLBACK")
         blocker.close()

@@ -168,7 +168,13 @@ def test_text_from_outside_can_not_steer_a_terminal(aria: Aria) -> None:
     aria("task", "add", title, "-p", "[/x]\x1b[1m", "--offline").ok()
     kept = aria("queue", "list", "--json").ok()
     assert json.loads(kept.json[0]["payload"])["title"] == title
-    for args in (("queue",), ("queue", "list"), ("queue", "show", "1"), ("sync", "--plan"), ("queue", "list", "--json")):
+    for args in (
+        ("queue",),
+        ("queue", "list"),
+        ("queue", "show", "1"),
+        ("sync", "--plan"),
+        ("queue", "list", "--json"),
+    ):
         status, stream = on_a_terminal(aria, *args)
         assert status == 0, stream
         for sequence in (b"\x1b]", b"\x1b[2J", b"\xc2\x9b", b"\x0e", b"\x08", b"\x07", "\u202e".encode()):

@@ -32,7 +32,7 @@ from mcp_types import (
 )
 from mcp_types import Tool as ToolDefinition
 
-from aria_tui import __version__, crash, documents, mcp_stdio
+from aria_tui import __version__, crash, documents, mcp_stdio, meaning
 from aria_tui import config as configuration
 from aria_tui.errors import AriaError, HubUnavailable
 from aria_tui.mcp_tools import TOOLS, Tool
@@ -178,12 +178,9 @@ async def _queue(assistant: Assistant) -> str:
 
 async def _todays_briefing(assistant: Assistant) -> str:
     """The Hub's copy if there is one and it can be read, else a fresh one, which is not stored."""
-    from datetime import datetime
-
     from aria_tui.briefing import render_markdown
-    from aria_tui.sources.context import zone_of
 
-    today = datetime.now(zone_of(assistant.config.briefing.timezone)[0]).date().isoformat()
+    today = meaning.now(assistant.config).date().isoformat()
     with suppress(HubUnavailable):
         stored = await assistant.get_briefing(today)
         if stored is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from aria_tui import documents
+from aria_tui import documents, meaning
 from aria_tui.errors import AriaError, InvalidInput, NotSaved, QueueUnavailable
 from aria_tui.models import Section, SyncFinished, SyncProgress, WriteResult
 
@@ -153,27 +153,16 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 async def _context(assistant: Assistant, _args: Nothing, _progress: Progress) -> Context:
     from aria_tui.sources.context import WEEKDAYS, period_of
 
-    now, zone = _now(assistant)
+    now = meaning.now(assistant.config)
     status = documents.status(await assistant.hub_status(), await assistant.queue_status())
     return Context(
-        date=now.date().isoformat(), weekday=WEEKDAYS[now.weekday()], time=f"{now:%H:%M}", timezone=zone,
+        date=now.date().isoformat(), weekday=WEEKDAYS[now.weekday()], time=f"{now:%H:%M}", timezone=str(now.tzinfo),
         period=period_of(now), hub=status.hub, queue=status.queue,
     )  # fmt: skip
 
 
-def _now(assistant: Assistant) -> tuple[Any, str]:
-    from datetime import datetime
-
-    from aria_tui.sources.context import zone_of
-
-    zone, _problem = zone_of(assistant.config.briefing.timezone)
-    return datetime.now(zone), zone.key
-
-
-def _due(text: str, assistant: Assistant) -> str:
-    from aria_tui.dates import parse_due
-
-    return parse_due(text, _now(assistant)[0].date()).isoformat()
+def _day(text: str, assistant: Assistant) -> str:
+    return meaning.day(text, assistant.config).isoformat()
 
 
 async def _hub_data(assistant: Assistant, _args: Nothing, _progress: Progress) -> HubData:
@@ -195,7 +184,7 @@ async def _written(write: Awaitable[WriteResult]) -> WriteResult:
 
 
 async def _create_task(assistant: Assistant, args: CreateTask, _progress: Progress) -> WriteResult:
-    due = _due(args.due, assistant) if args.due else None
+    due = _day(args.due, assistant) if args.due else None
     return await _written(assistant.create_task(
         args.title, project=args.project or None, description=args.description or None, priority=args.priority,
         status=args.status, due=due, tags=args.tags, **args.how,
@@ -208,10 +197,10 @@ async def _update_task(assistant: Assistant, args: UpdateTask, _progress: Progre
     for name in ("title", "project", "description", "priority", "status", "due", "tags"):
         value = getattr(args, name)
         if value is not UNSET:
-            changes[names.get(name, name)] = _due(value, assistant) if name == "due" and value else value
+            changes[names.get(name, name)] = _day(value, assistant) if name == "due" and value else value
     if not changes:
         raise InvalidInput("nothing to change: give title, project, description, priority, status, due or tags")
-    found = await assistant.resolve_id("task", args.id)
+    found = await meaning.find_id(assistant, "task", args.id)
     if changes == {"status": "DONE"}:
         return await _written(assistant.complete_task(found, **args.how))
     return await _written(assistant.update_task(found, changes, **args.how))
@@ -233,7 +222,8 @@ async def _capture_insight(assistant: Assistant, args: CaptureInsight, _progress
 
 async def _list_insights(assistant: Assistant, args: ListInsights, _progress: Progress) -> documents.Insights:
     last_seen = assistant.config.ui.offline_tasks == "last-seen"
-    found = await assistant.list_insights(query=args.query, project=args.project, since=args.since, last_seen=last_seen)
+    since = meaning.beginning_of(args.since, assistant.config) if args.since else None
+    found = await assistant.list_insights(query=args.query, project=args.project, since=since, last_seen=last_seen)
     return documents.insights(found)
 
 
@@ -242,7 +232,7 @@ async def _store_briefing(assistant: Assistant, args: StoreBriefing, _progress: 
 
 
 async def _record_activity(assistant: Assistant, args: RecordActivity, _progress: Progress) -> WriteResult:
-    day = args.date or _now(assistant)[0].date().isoformat()
+    day = _day(args.date or "today", assistant)
     return await _written(assistant.record_activity(
         args.project, day, commits=args.commits, summary=args.summary, notes=args.notes, **args.how
     ))  # fmt: skip
@@ -305,15 +295,16 @@ async def _events_today(assistant: Assistant, _args: Nothing, _progress: Progres
 
 async def _gathered(assistant: Assistant, name: str, *keys: str) -> SectionData:
     """One source's section, under the same guards as in the briefing, with only these keys of its data."""
-    from aria_tui.sources import Moment, load_sources
+    from aria_tui.briefing import moment
+    from aria_tui.sources import load_sources
     from aria_tui.sources._contain import contained
     from aria_tui.sources._secrets import secrets_of
 
     config = assistant.config
-    now, _zone = _now(assistant)
+    when, _problem = moment("morning", config)
     source = next(found for found in load_sources(config, home=assistant.home) if found.name == name)
     section = None
-    async for newer in contained(source, Moment(now, now.tzinfo), config.briefing.timeout, secrets_of(config)):
+    async for newer in contained(source, when, config.briefing.timeout, secrets_of(config)):
         section = newer
     if section is None:
         raise AriaError(f"{name}: gave nothing")

@@ -20,8 +20,8 @@ def online(aria: Aria, hub: HubProcess) -> Aria:
 
 def test_a_task_from_first_word_to_last(online: Aria, hub: HubProcess) -> None:
     added = online(
-        "task", "add", "Pagar DAS", "-p", "finance", "--due", "+3d", "--priority", "high", "--tag", "tax", "--tag", "br",
-        "--description", "by *app*", "--json",
+        "task", "add", "Pagar DAS", "-p", "finance", "--due", "+3d", "--priority", "high",
+        "--tag", "tax", "--tag", "br", "--description", "by *app*", "--json",
     ).ok().json  # fmt: skip
     assert added.keys() >= {"status", "destination", "id", "message"}
     assert (added["status"], added["destination"]) == ("synced", "hub")

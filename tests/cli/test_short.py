@@ -98,7 +98,8 @@ def test_a_killed_writers_journal_is_rolled_back(aria: Aria) -> None:
         "import sqlite3, os, sys\n"
         "c = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
         "c.execute('PRAGMA cache_size = 1')\nc.execute('BEGIN IMMEDIATE')\n"
-        "for n in range(300): c.execute('INSERT INTO queue(operation, payload) VALUES (?, ?)', ('create_task', 'x' * 2000))\n"
+        "row = ('create_task', 'x' * 2000)\n"
+        "for n in range(300): c.execute('INSERT INTO queue(operation, payload) VALUES (?, ?)', row)\n"
         "os._exit(9)\n"
     )
     subprocess.run([sys.executable, "-c", script, str(aria.queue_file)], check=False)

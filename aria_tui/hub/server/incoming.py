@@ -59,6 +59,7 @@ class LooseBatch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _BATCH = msgspec.json.Decoder(Batch)
+_ANYTHING = msgspec.json.Decoder()
 _LOOSE = msgspec.json.Decoder(LooseBatch)
 
 
@@ -76,13 +77,16 @@ def read_batch(body: bytes) -> list[Incoming]:
 def _read(decoder: Any, body: bytes) -> Any:
     try:
         return decoder.decode(body)
-    except msgspec.ValidationError:
+    except msgspec.ValidationError as error:
+        if decoder is _ANYTHING:  # a number that is out of range
+            raise problems.not_json(error) from None
         raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise problems.not_json(error) from None
 
 
 def _read_loose(body: bytes) -> LooseBatch:
+    _read(_ANYTHING, body)  # what is no JSON at all is 400, wherever the envelope is wrong as well
     try:
         loose: LooseBatch = _read(_LOOSE, body)
     except msgspec.ValidationError as error:

@@ -9,7 +9,7 @@ import msgspec
 
 from aria_tui.hub.server import entities, problems
 from aria_tui.hub.server.auth import Doorkeeper
-from aria_tui.hub.server.incoming import Incoming
+from aria_tui.hub.server.incoming import OP_ID, Incoming
 from aria_tui.hub.server.judge import Court, Verdict
 from aria_tui.hub.server.limits import Buckets
 from aria_tui.hub.server.problems import Refusal
@@ -96,7 +96,7 @@ class Hub:
 
     async def recorded(self, account: str, op_id: str) -> Record:
         """What an operation did. Raises Refusal (404) when the Hub has never seen it."""
-        found = await self.storage.records(account, [op_id])
+        found = await self.storage.records(account, [op_id]) if OP_ID.match(op_id) else {}
         if op_id not in found:
             raise problems.not_found(f"operation {op_id}")
         return found[op_id]

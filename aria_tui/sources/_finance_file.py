@@ -1,0 +1,128 @@
+"""Finance by hand: ``finance.toml`` with recurring payments, budgets and, if wanted, the month's summary.
+
+currency = "BRL"
+
+[[recurring]]
+desc = "Neon DB"
+amount = 19            # or "19.00"
+due = 3                # a day of the month, or a date
+currency = "USD"       # else the file's
+
+[[budgets]]
+category = "Software"
+limit = 100
+spent = 82
+
+[summary]
+income = 3200
+expenses = 1100
+balance = 2100
+month = "2026-11"
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from aria_tui.config import FinanceConfig
+from aria_tui.sources import Moment
+from aria_tui.sources import _finance_money as money
+
+BYTES = 1024 * 1024
+_KEYS: dict[str, tuple[str, ...]] = {
+    "": ("currency", "recurring", "budgets", "summary"),
+    "recurring": ("desc", "description", "amount", "due", "paid", "currency"),
+    "budgets": ("category", "limit", "spent"),
+    "summary": ("income", "receita", "expenses", "despesa", "balance", "saldo", "month", "currency"),
+}
+
+
+def read(config: FinanceConfig, when: Moment) -> money.Finances:
+    """The file's finances. Raises Bad with file and line, NotFinite."""
+    path = Path(config.path or "~/.aria/finance.toml").expanduser()
+    text = _text(path)
+    given = _parse(text, path)
+    _check_keys(given, text, path)
+    finances = money.Finances(currency=config.currency or given.get("currency") or None)
+    today = when.now.date()
+    try:
+        if "summary" in given:
+            money.summary(given["summary"], finances)
+        finances.budgets = money.budgets({"categories": given.get("budgets", [])}, config.budget_warning)
+        finances.due = money.payments(given.get("recurring", []), today, config.due_days, finances.currency)
+    except money.Bad as error:
+        raise money.Bad(_placed(str(error), text, path)) from None
+    return finances
+
+
+def _text(path: Path) -> str:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise money.Bad(f"{path}: not a file")
+            raw = file.read(BYTES + 1)
+    except OSError as error:
+        raise money.Bad(f"{path}: {error.strerror}") from None
+    if len(raw) > BYTES:
+        raise money.Bad(f"{path}: over 1 MiB")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise money.Bad(f"{path}: is not UTF-8") from None
+
+
+def _parse(text: str, path: Path) -> dict[str, Any]:
+    def number(written: str) -> Decimal:
+        """A number as written: ``1.000`` is one to a computer and a thousand to half of the world."""
+        if re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", written):
+            line = _line(text, re.escape(written))
+            raise money.Bad(f"{path}:{line}: {written} can be read in two ways; write 1000 or 1.00")
+        value = Decimal(written)
+        if not value.is_finite():
+            raise money.NotFinite(f"{path}: {written}")
+        return value
+
+    try:
+        return tomllib.loads(text, parse_float=number)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+)", str(error))
+        raise money.Bad(f"{path}:{found[1] if found else '?'}: is not TOML: {error}") from None
+
+
+def _check_keys(given: Mapping[str, Any], text: str, path: Path) -> None:
+    tables: list[tuple[str, Any]] = [("", given), ("summary", given.get("summary", {}))]
+    for name in ("recurring", "budgets"):
+        entries = given.get(name, [])
+        if not isinstance(entries, list):
+            raise money.Bad(f"{path}:{_line(text, name)}: {name} must be a list: [[{name}]]")
+        tables += [(name, entry) for entry in entries]
+    for name, table in tables:
+        if not isinstance(table, Mapping):
+            raise money.Bad(f"{path}:{_line(text, name)}: {name} must be a table")
+        for key in table:
+            if key not in _KEYS[name]:
+                close = difflib.get_close_matches(key, _KEYS[name], 1)
+                hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(_KEYS[name])}"
+                raise money.Bad(f"{path}:{_line(text, re.escape(key))}: unknown key {key!r} ({hint})")
+
+
+def _placed(problem: str, text: str, path: Path) -> str:
+    """A problem with the line of what it names, where that can be found."""
+    name = problem.partition(":")[0]
+    line = _line(text, re.escape(name)) if name else 0
+    return f"{path}:{line}: {problem}" if line else f"{path}: {problem}"
+
+
+def _line(text: str, pattern: str) -> int:
+    """The first line that holds it as a word, or 0."""
+    found = re.compile(rf"(?<![\w.]){pattern}(?![\w.])")
+    return next((number for number, line in enumerate(text.splitlines(), 1) if found.search(line)), 0)

@@ -88,7 +88,7 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
             raise money.Bad(f"{path}:{line}: {written} can be read in two ways; write 1000 or 1.00")
         value = Decimal(written)
         if not value.is_finite():
-            raise money.NotFinite(f"{path}: {written}")
+            raise money.NotFinite(f"{path}:{_line(text, re.escape(written))}: {written} is not a finite amount")
         return value
 
     try:

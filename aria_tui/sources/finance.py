@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from aria_tui.config import Config
-from aria_tui.models import Alert, Section
+from aria_tui.models import Alert, AlertLevel, Section
 from aria_tui.sources import Moment
 from aria_tui.sources import _finance_money as money
 
@@ -32,10 +32,8 @@ class FinanceSource:
     async def check(self, when: Moment, deadline: float) -> str:
         """What was found, in a few words."""
         section = await self.gather(when, deadline)
-        data = section.data
-        return (
-            f"{self._config.kind}: {len(data.get('budgets') or [])} budgets, {len(data.get('due') or [])} payments due"
-        )
+        budgets, due = (len(section.data.get(key) or []) for key in ("budgets", "due"))
+        return f"{self._config.kind}: {budgets} budgets, {due} payments due"
 
     async def _read(self, when: Moment, deadline: float) -> money.Finances:
         match self._config.kind:
@@ -79,9 +77,8 @@ def _section(finances: money.Finances, when: Moment) -> Section:
 
 
 def _alert(entry: Mapping[str, object]) -> Alert:
-    level = "critical" if entry["level"] == "critical" else "warning"
+    level: AlertLevel = "critical" if entry["level"] == "critical" else "warning"
+    text = f"{entry['category']} budget at {entry['percent']} %"
     if entry["percent"] is None:
-        return Alert(
-            level=level, source="finance", text=f"{entry['category']}: {entry['spent']} spent without a budget"
-        )
-    return Alert(level=level, source="finance", text=f"{entry['category']} budget at {entry['percent']} %")
+        text = f"{entry['category']}: {entry['spent']} spent without a budget"
+    return Alert(level=level, source="finance", text=text)

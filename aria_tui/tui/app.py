@@ -70,9 +70,12 @@ class AriaApp(Doors):
         self.animation_level = "full" if config.ui.animation else "none"
         themes.register(self, str(self.session.get("theme") or config.ui.theme))
 
+    def get_default_screen(self) -> DashboardScreen:
+        """The dashboard is the first screen, so that nothing is laid out and painted before it."""
+        return DashboardScreen()
+
     def on_mount(self) -> None:
         signals.install(self)
-        self.push_screen(DashboardScreen())
         self.call_after_refresh(self.spawn, self._begin(), "open")
 
     async def _begin(self) -> None:
@@ -138,7 +141,12 @@ class AriaApp(Doors):
         """Tells the user something in the corner; text from outside is harmless here as everywhere."""
         self.notify(visible(text), severity=severity, markup=False)  # type: ignore[arg-type]
 
-    def do_quit(self) -> None:
+    async def do_quit(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                for screen in self.screen_stack:
+                    if isinstance(screen, DashboardScreen):
+                        await screen.store()
         self.exit(0)
 
     def do_undo(self) -> Awaitable[None]:
@@ -155,7 +163,7 @@ class AriaApp(Doors):
                 await self.live.assistant.hub_status()
 
     async def action_quit(self) -> None:
-        self.do_quit()
+        await self.do_quit()
 
     async def _shutdown(self) -> None:
         """Before the screen goes: what runs is stopped, what was accepted is committed, within two seconds."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
+from rich.style import Style
 from textual.app import App
 from textual.filter import Monochrome, NoColor
 from textual.theme import Theme
@@ -28,9 +32,35 @@ def register(app: App[int], wanted: str) -> None:
     app.register_theme(DARK)
     app.register_theme(LIGHT)
     wanted = {"dark": DARK.name, "light": LIGHT.name}.get(wanted, wanted)
-    app.theme = wanted if wanted in app.available_themes else DARK.name
+    app.theme = wanted if wanted in (DARK.name, LIGHT.name) else DARK.name
     if app.no_color:
         app._filters = [f for f in app._filters if not isinstance(f, Monochrome)] + [NoColor()]
+
+
+def line_styles(app: App[Any]) -> dict[str, Style]:
+    """How a piece's style name looks in the theme; the words and marks beside it say the same without colour.
+
+    Not component classes: Textual would match each of them against the stylesheet for every widget at every start.
+    """
+    return _line_styles(app.theme)
+
+
+@lru_cache(maxsize=8)
+def _line_styles(theme: str) -> dict[str, Style]:
+    found = LIGHT if theme == LIGHT.name else DARK
+    dim = found.variables["dim"]
+    return {
+        "dim": Style(color=dim),
+        "good": Style(color=found.success),
+        "warn": Style(color=found.warning, bold=True),
+        "bad": Style(color=found.error, bold=True),
+        "accent": Style(color=found.accent),
+        "title": Style(color=found.primary, bold=True),
+        "strike": Style(color=dim, strike=True),
+        "key": Style(color=found.accent, bold=True),
+        "chosen": Style(bold=True, reverse=True),
+        "cursor": Style(bgcolor=found.variables["row"], bold=True),
+    }
 
 
 def switch(app: App[int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from datetime import date
@@ -9,7 +10,6 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from aria_tui._briefing_hub import queue_section, tasks_data
 from aria_tui.errors import AriaError
 from aria_tui.locale import _, formats
 from aria_tui.models import BriefingDoc, Section
@@ -18,6 +18,8 @@ from aria_tui.tui.widgets.briefing_pane import BriefingPane, BriefingState
 
 log = logging.getLogger(__name__)
 REACHABLE = ("embedded", "online", "slow")
+STORE_AFTER = 20.0
+"""Seconds after a briefing was gathered; leaving by the quit command stores it before that."""
 
 
 class BriefingCommands(AriaScreen):
@@ -81,6 +83,8 @@ class BriefingCommands(AriaScreen):
         live = self.aria.live
         if self._day is not None or section.state != "ok":
             return section
+        from aria_tui._briefing_hub import queue_section, tasks_data  # loaded with the first section
+
         if section.name == "queue" and live.queue is not None:
             hub = {"state": live.hub.state, "since": live.hub.since}
             return replace(queue_section(live.queue), data={**queue_section(live.queue).data, "hub": hub})
@@ -128,17 +132,24 @@ class BriefingCommands(AriaScreen):
             if self.is_attached:
                 self.draw_briefing()
         if self._doc is not None:
-            await self._store(self._doc)
+            self.aria.spawn(self._store_soon(self._doc), "store briefing", exclusive=True)
 
-    async def _store(self, doc: BriefingDoc) -> None:
+    async def _store_soon(self, doc: BriefingDoc) -> None:
+        """Stores when the rush of the start is over: what waits already goes first."""
+        await asyncio.sleep(STORE_AFTER)
+        await self.store(doc)
+
+    async def store(self, doc: BriefingDoc | None = None) -> None:
         """Stores a morning once a run and day, an evening when it is asked for; while the Hub is away it waits for it.
 
         A briefing is not put into the queue of a Hub that is away: the one that is gathered when the Hub is back says
         more, and takes its place.
         """
-        assistant = self.aria.live.assistant
+        assistant, doc = self.aria.live.assistant, doc or self._doc
+        if assistant is None or doc is None or self._day is not None:
+            return
         key = (doc.kind, doc.date)
-        if assistant is None or key in self._stored or self.aria.live.hub.state not in REACHABLE:
+        if key in self._stored or self.aria.live.hub.state not in REACHABLE:
             return
         self._stored.add(key)
         try:

@@ -96,9 +96,9 @@ class TaskCommands(AriaScreen):
 
     # -- looking
 
-    def do_filter(self) -> None:
+    async def do_filter(self) -> None:
         self.go_to("tasks")
-        self.tasks_pane.open_filter(self._choice.filter)
+        await self.tasks_pane.open_filter(self._choice.filter)
 
     def go_to(self, pane: str) -> None:
         raise NotImplementedError
@@ -108,10 +108,10 @@ class TaskCommands(AriaScreen):
         self._choose(filter=event.text)
 
     @on(FilterLeft)
-    def _filter_left(self, event: FilterLeft) -> None:
+    async def _filter_left(self, event: FilterLeft) -> None:
+        await self.tasks_pane.close_filter()
         if not event.kept:
             self._choose(filter="")
-        self.tasks_pane.close_filter()
 
     def do_task_sort(self) -> None:
         self._choose(sort=SORTS[(SORTS.index(self._choice.sort) + 1) % len(SORTS)])

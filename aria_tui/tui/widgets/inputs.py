@@ -7,6 +7,7 @@ from textual import events
 from textual.widgets._input import Input
 
 from aria_tui.tui.content import same_length
+from aria_tui.tui.messages import FilterChanged, FilterLeft
 
 
 class LineInput(Input):
@@ -27,3 +28,17 @@ class LineInput(Input):
                 self.insert_text_at_cursor(line)
             else:
                 self.replace(line, *sorted(selection))
+
+
+class FilterInput(LineInput):
+    """The text of a filter, told as it is typed; enter keeps it, escape clears it."""
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in ("escape", "enter", "down"):
+            event.stop()
+            event.prevent_default()
+            self.post_message(FilterLeft(kept=event.key != "escape"))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.post_message(FilterChanged(event.value))

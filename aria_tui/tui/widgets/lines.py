@@ -20,28 +20,23 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from aria_tui.tui.content import Line, Piece, cropped
-
-STYLES = ("dim", "good", "warn", "bad", "accent", "title", "strike", "key", "chosen")
-"""Names a piece may have for its style; styles/lines.tcss says how each looks."""
-
-_COMPONENTS = {f"line--{name}" for name in STYLES} | {"line--cursor"}
+from aria_tui.tui.themes import line_styles
 
 
 def _strip(widget: Widget, line: Line, width: int, base: Style) -> Strip:
     """A line as Textual's strip, cut and filled to ``width``."""
+    known = line_styles(widget.app)
     segments = []
     for piece in cropped(line, width):
         style = base
         for name in piece.style.split():
-            style += widget.get_component_rich_style(f"line--{name}", partial=True)
+            style += known[name]
         segments.append(Segment(piece.text, style))
     return Strip(segments).adjust_cell_length(width, base)
 
 
 class Lines(Widget):
     """A fixed block of lines."""
-
-    COMPONENT_CLASSES = _COMPONENTS
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -103,7 +98,6 @@ class NoRows:
 class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     """A list with a cursor over rows of any number."""
 
-    COMPONENT_CLASSES = _COMPONENTS
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", show=False),
         Binding("down,j", "move(1)", show=False),
@@ -238,6 +232,6 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         line = self._rows.line(index, width - 1)
         current = index == self._cursor and self._rows.key(index) is not None
         if current and self.has_focus:
-            base += self.get_component_rich_style("line--cursor", partial=True)
+            base += line_styles(self.app)["cursor"]
         gutter = Piece("▸" if current and self.has_focus else "·" if current else " ", "accent" if current else "")
         return _strip(self, (gutter, *line), width, base)

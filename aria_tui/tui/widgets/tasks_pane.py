@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from textual import events, on
 from textual.app import ComposeResult
 
 from aria_tui.locale import _, ngettext
 from aria_tui.models import TaskView
 from aria_tui.tui.content import Line
-from aria_tui.tui.messages import FilterChanged, FilterLeft
 from aria_tui.tui.task_rows import SORTS, TaskChoice, TaskRows, is_open
-from aria_tui.tui.widgets.inputs import LineInput
 from aria_tui.tui.widgets.lines import RowList
 from aria_tui.tui.widgets.pane import Pane
 
@@ -30,16 +27,6 @@ class TasksState:
     headline: str = ""
 
 
-class FilterInput(LineInput):
-    """The filter's text; enter keeps it, escape clears it."""
-
-    def on_key(self, event: events.Key) -> None:
-        if event.key in ("escape", "enter", "down"):
-            event.stop()
-            event.prevent_default()
-            self.post_message(FilterLeft(kept=event.key != "escape"))
-
-
 class TasksPane(Pane):
     """Draws a TasksState; keeps nothing but the cursor."""
 
@@ -49,9 +36,6 @@ class TasksPane(Pane):
         self._state: TasksState | None = None
 
     def compose(self) -> ComposeResult:
-        filter_input = FilterInput(id="filter", placeholder=_("filter"), compact=True)
-        filter_input.display = False
-        yield filter_input
         yield RowList(id="task-rows")
 
     @property
@@ -94,19 +78,15 @@ class TasksPane(Pane):
         key = self.rows.cursor_key
         return self._rows.task(key) if key is not None and self._rows is not None else None
 
-    def open_filter(self, text: str) -> None:
+    async def open_filter(self, text: str) -> None:
         """Shows the filter's input with the focus in it."""
-        field = self.query_one(FilterInput)
-        field.display = True
-        field.value = text
-        field.focus()
+        from aria_tui.tui.widgets.inputs import FilterInput  # not needed for the first paint
 
-    def close_filter(self) -> None:
-        """Hides the filter's input; the list has the focus again."""
-        self.query_one(FilterInput).display = False
+        if not self.query(FilterInput):
+            await self.mount(FilterInput(text, id="filter", placeholder=_("filter"), compact=True), before=self.rows)
+        self.query_one(FilterInput).focus()
+
+    async def close_filter(self) -> None:
+        """Takes the filter's input away; the list has the focus again."""
         self.rows.focus()
-
-    @on(LineInput.Changed)
-    def _typed(self, event: LineInput.Changed) -> None:
-        event.stop()
-        self.post_message(FilterChanged(event.value))
+        await self.query("FilterInput").remove()

@@ -8,11 +8,16 @@ from typing import Any
 
 import msgspec
 
+from aria_tui.errors import AriaError
 from aria_tui.models import Alert, BriefingDoc, Section
 from aria_tui.sources._secrets import redact
 
 STORED_BYTES = 400 * 1024
 """A stored briefing's data is made smaller than this: the Hub takes 1 MiB with everything around it."""
+
+
+class NotABriefing(AriaError, ValueError):
+    """Stored data that is no briefing of this program's form."""
 
 
 def as_data(doc: BriefingDoc) -> dict[str, Any]:
@@ -36,7 +41,7 @@ def as_data(doc: BriefingDoc) -> dict[str, Any]:
 
 
 def from_data(data: Any) -> BriefingDoc:
-    """The document that ``as_data`` gave this for. Raises ValueError for what is no briefing of that form."""
+    """The document that ``as_data`` gave this for. Raises NotABriefing for what is none of that form."""
     try:
         date.fromisoformat(data["date"])
         sections = tuple(
@@ -46,7 +51,9 @@ def from_data(data: Any) -> BriefingDoc:
         alerts = msgspec.convert(data.get("alerts", []), tuple[Alert, ...])
         return msgspec.structs.replace(msgspec.convert(rest, BriefingDoc), alerts=alerts, sections=sections)
     except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
-        raise ValueError(f"not a briefing of this program's form: {error}") from None
+        raise NotABriefing("the stored briefing has another form, made by another program") from error
+    except ValueError as error:
+        raise NotABriefing(f"the stored briefing has no usable date: {error}") from None
 
 
 def without_secrets(data: Mapping[str, Any]) -> dict[str, Any]:

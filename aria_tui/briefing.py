@@ -15,14 +15,14 @@ from typing import Any, Literal, Protocol
 from aria_tui import _briefing_hub as hub_sections
 from aria_tui._briefing_alerts import alerts_of
 from aria_tui._briefing_compare import compare
-from aria_tui._briefing_data import as_data, from_data, without_secrets
+from aria_tui._briefing_data import NotABriefing, as_data, from_data, without_secrets
 from aria_tui._briefing_note import append_daily_note, evening_activities
 from aria_tui._briefing_render import Block, blocks, render_compare, render_markdown, render_projects, render_text
 from aria_tui._briefing_words import say
 from aria_tui.config import Config
 from aria_tui.hub.contract import Activity, Briefing, write_time
 from aria_tui.models import BriefingDoc, HubStatus, InsightList, QueueStatus, Section, TaskList
-from aria_tui.sources import Moment, Source, load_sources
+from aria_tui.sources import Moment, Source, last_section, load_sources
 from aria_tui.sources._contain import contained, unavailable
 from aria_tui.sources._secrets import secrets_of
 from aria_tui.sources.context import zone_of
@@ -40,7 +40,7 @@ EVENING_SECTIONS: tuple[str, ...] = (
 _EVENING_SOURCES = frozenset({"projects", "finance", "reports"})
 
 __all__ = [
-    "EVENING_SECTIONS", "SECTIONS", "Block", "HubReads", "Kind", "append_daily_note", "as_data", "blocks", "compare",
+    "EVENING_SECTIONS", "SECTIONS", "Block", "HubReads", "Kind", "NotABriefing", "append_daily_note", "as_data", "blocks", "compare",
     "evening_activities", "from_data", "gather", "gather_projects", "moment", "order", "render_compare",
     "render_markdown", "render_projects", "render_text", "say", "without_secrets",
 ]  # fmt: skip
@@ -128,11 +128,7 @@ async def gather_projects(
     from aria_tui.sources.git import GitSource
 
     when, _ = moment("morning", config, clock=clock, environ=environ)
-    source = GitSource(config, home=home, environ=environ)
-    section = unavailable("projects", "gave nothing")
-    async for section in contained(source, when, config.briefing.timeout):  # noqa: B007 - the last one counts
-        pass
-    return section
+    return await last_section(GitSource(config, home=home, environ=environ), when, config)
 
 
 def _fit(section: Section, kind: Kind) -> Section | None:

@@ -18,7 +18,7 @@ from typing import Literal, Protocol
 from zoneinfo import ZoneInfo
 
 from aria_tui.config import Config
-from aria_tui.models import Section
+from aria_tui.models import Section, SectionState
 
 GROUP = "aria_tui.sources"
 BUILT_IN: dict[str, str] = {
@@ -49,7 +49,7 @@ class Source(Protocol):
 
     ``gather`` is given ``deadline``, the seconds it has. It gives its section, or is an asynchronous generator of
     sections of which each replaces the one before (what is known so far, then the whole). It may raise: that is then
-    the reason on the screen. ``check`` need not be there; it says in a few words what was found.
+    the reason on the screen.
     """
 
     name: str
@@ -102,3 +102,23 @@ def _readable_points() -> list[metadata.EntryPoint]:
         except Exception:  # noqa: BLE001, S112 - see above
             continue
     return points
+
+
+async def check_sources(
+    config: Config, home: Path, *, environ: Mapping[str, str] | None = None
+) -> list[tuple[str, SectionState, str]]:
+    """Tries every source, all at once: name, state, and in a few words what was found or why nothing was."""
+    from aria_tui.sources._check import check
+
+    return await check(config, home, environ)
+
+
+async def last_section(source: Source, when: Moment, config: Config) -> Section:
+    """One source's section under the same guards as in the briefing. Never raises for what the source does."""
+    from aria_tui.sources._contain import contained, unavailable
+    from aria_tui.sources._secrets import secrets_of
+
+    section = unavailable(source.name, "gave nothing")
+    async for section in contained(source, when, config.briefing.timeout, secrets_of(config)):  # noqa: B007 - the last
+        pass
+    return section

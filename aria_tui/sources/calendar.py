@@ -79,11 +79,6 @@ class CalendarSource:
         feeds = await asyncio.gather(*(self._feed(number, when, end) for number in range(len(self._sources))))
         return _joined(list(feeds), when)
 
-    async def check(self, when: Moment, deadline: float) -> str:
-        """What was found, in a few words."""
-        section = await self.gather(when, deadline)
-        return f"{len(section.data.get('today', []))} events today from {len(self._sources)} calendars"
-
     async def _feed(self, number: int, when: Moment, end: float) -> Feed:
         source = self._sources[number]
         name = source.name or f"calendar {number + 1}"

@@ -62,11 +62,6 @@ class DockerSource:
         endpoint, containers = await self._list(deadline)
         return {"engine": endpoint.shown, "containers": containers}
 
-    async def check(self, when: Moment, deadline: float) -> str:
-        """What was found, in a few words."""
-        section = await self.gather(when, deadline)
-        return f"{section.data.get('running', 0)} of {section.data.get('total', 0)} run ({section.data.get('engine')})"
-
     async def _list(self, deadline: float) -> tuple[Endpoint, list[dict[str, Any]]]:
         try:
             endpoint = find(self._config.host, self._environ)

@@ -29,12 +29,6 @@ class FinanceSource:
             return Section(name=self.name, state="unavailable", reason=str(error))
         return _section(finances, when)
 
-    async def check(self, when: Moment, deadline: float) -> str:
-        """What was found, in a few words."""
-        section = await self.gather(when, deadline)
-        budgets, due = (len(section.data.get(key) or []) for key in ("budgets", "due"))
-        return f"{self._config.kind}: {budgets} budgets, {due} payments due"
-
     async def _read(self, when: Moment, deadline: float) -> money.Finances:
         match self._config.kind:
             case "http":

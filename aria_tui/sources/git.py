@@ -55,14 +55,6 @@ class GitSource:
         finally:
             scan.stop()
 
-    async def check(self, when: Moment, deadline: float) -> str:
-        """What was found, in a few words."""
-        section = None
-        async for section in self.gather(when, deadline):  # noqa: B007 - the last one counts
-            pass
-        count = len(section.data.get("projects", [])) if section else 0
-        return f"{count} repositories in {', '.join(self._config.roots)}"
-
 
 class _Scan:
     """One look at all repositories: a thread that finds them, lanes that read them, results by path."""

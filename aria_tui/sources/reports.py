@@ -49,11 +49,6 @@ class ReportsSource:
             alerts=tuple(alerts),
         )
 
-    async def check(self, when: Moment, deadline: float) -> str:
-        """What was found, in a few words."""
-        section = await self.gather(when, deadline)
-        return f"{len(section.data.get('reports', []))} of {len(self._files)} files read"
-
 
 def read_report(raw: bytes, when: Moment) -> dict[str, Any]:
     """``timestamp`` (RFC 3339 in UTC; one without a zone is the user's), ``ok``, ``failed``. Raises ValueError."""

@@ -379,6 +379,22 @@ async def test_the_hubs_own_refusals(
         assert outcome.reason == "so it is (title: empty)"
 
 
+@both_ways
+async def test_a_refusal_that_was_cut_short_is_none(connect: Connect, send: Any) -> None:
+    whole = problem(422)
+    cut = whole.replace(b"Content-Length: ", b"Content-Length: 9")
+    async with serving(always(cut, close=True)) as server:
+        outcome = await send(connect(server.url))
+    assert (outcome.kind, outcome.problem) == ("unreachable", None)
+
+
+@pytest.mark.parametrize("body", [{**FINE, "op_id": "op-9"}, {**FINE, "op_id": None}, {**FINE, "status": "done"}])
+async def test_a_single_write_has_to_be_named(connect: Connect, body: Any) -> None:
+    async with serving(answer(200, body)) as server:
+        outcome = await single(connect(server.url))
+    assert (outcome.kind, outcome.results) == ("in_doubt", ())
+
+
 async def test_a_token_that_the_server_sends_back_is_not_repeated(connect: Connect) -> None:
     echo = problem(422, detail=f"Bearer {TOKEN}?", errors=[{"field": "x", "message": TOKEN}])
     async with serving(echo) as server:

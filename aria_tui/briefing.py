@@ -40,9 +40,9 @@ EVENING_SECTIONS: tuple[str, ...] = (
 _EVENING_SOURCES = frozenset({"projects", "finance", "reports"})
 
 __all__ = [
-    "EVENING_SECTIONS", "SECTIONS", "Block", "HubReads", "Kind", "NotABriefing", "append_daily_note", "as_data", "blocks", "compare",
-    "evening_activities", "from_data", "gather", "gather_projects", "moment", "order", "render_compare",
-    "render_markdown", "render_projects", "render_text", "say", "without_secrets",
+    "EVENING_SECTIONS", "SECTIONS", "Block", "HubReads", "Kind", "NotABriefing", "append_daily_note", "as_data",
+    "blocks", "compare", "evening_activities", "from_data", "gather", "gather_projects", "moment", "order",
+    "render_compare", "render_markdown", "render_projects", "render_text", "say", "without_secrets",
 ]  # fmt: skip
 
 

@@ -27,6 +27,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     operations_burst: float = 200_000
     """An account's token bucket; a drain of 10,000 at full speed never meets its bottom."""
     request_seconds: float = 30
+    """How long a request may take in all."""
+    body_seconds: float = 20
+    """How long its body may take to come."""
     key_days: int = 90
     delta_days: int = 90
     metrics: bool = False

@@ -35,7 +35,7 @@ class Call:
         chunks: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(self.hub.options.request_seconds):
+            async with asyncio.timeout(self.hub.options.body_seconds):
                 async for chunk in self.request.stream():
                     size += len(chunk)
                     if size > _READ_AND_DROP:

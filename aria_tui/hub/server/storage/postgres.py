@@ -60,7 +60,7 @@ _AWAY = (
     OSError,
     TimeoutError,
 )
-_REFUSED = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.ProgramLimitExceededError)
+_KEPT_OUT = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 _NUMBERS = {"version", "seq", "deleted_at", "sort_at", "completed_at", "created", "recorded_at", "made_at"}
 
 
@@ -183,15 +183,15 @@ class PostgresStorage:
                     return await work(connection)
             except _POOLER:
                 await self._without_statements()
-            except _REFUSED as error:
-                raise StorageRefused(f"{self.name}: {type(error).__name__}") from error
+            except _KEPT_OUT as error:
+                raise StorageUnavailable(f"{self.name}: {error}") from error
             except (*_AGAIN, *_AWAY) as error:
                 if time.monotonic() > deadline or self._pool is None:
                     raise StorageUnavailable(f"{self.name}: {_reason(error)}") from error
                 base = 0.005 if isinstance(error, _AGAIN) else 0.05
                 await asyncio.sleep(random.uniform(0, min(0.5, base * 2**attempt)))  # noqa: S311 - jitter
             except asyncpg.PostgresError as error:
-                raise StorageUnavailable(f"{self.name}: {_reason(error)}") from error
+                raise StorageRefused(f"{self.name}: {type(error).__name__}") from error
 
     @contextlib.asynccontextmanager
     async def _connection(self, *, transaction: bool) -> AsyncIterator[asyncpg.Connection]:

@@ -44,7 +44,7 @@ WHERE account = ? AND deleted_at IS NULL AND completed_at >= ? AND completed_at 
 NEXT_KEYS = """
 SELECT COUNT(*), MAX(op_id) FROM (
     SELECT op_id FROM operations WHERE account = ? AND op_id > ? ORDER BY op_id LIMIT ?
-) AS some
+) AS step
 """
 DROP_KEYS = "DELETE FROM operations WHERE account = ? AND op_id > ? AND op_id <= ? AND recorded_at < ?"
 EXPIRED_REVISIONS = """

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from textual import events
 from textual.binding import BindingType
 from textual.worker import Worker
 
@@ -32,6 +33,7 @@ from aria_tui.tui.logs import Log
 from aria_tui.tui.messages import CommandWanted
 from aria_tui.tui.rows import RowActions
 from aria_tui.tui.screens.dashboard import DashboardScreen
+from aria_tui.tui.wallclock import use_zone
 from aria_tui.tui.writes import Writes
 
 log = logging.getLogger(__name__)
@@ -62,6 +64,8 @@ class AriaApp(Doors):
         self.drafts = KeptFile(self.home / "drafts.json")
         self.remapped, self.problems = read_keymap(config.ui.keys)
         self.set_keymap(self.remapped)
+        if problem := use_zone(config.briefing.timezone):
+            self.problems.append(problem)
         self.live = Live(config, self.home)
         self.writes, self.captures, self.rows = Writes(self), Captures(self), RowActions(self)
         self.new_config: Config | None = None
@@ -90,6 +94,13 @@ class AriaApp(Doors):
         self.captures.recover()
         self.live.tell("opened")
         await asyncio.to_thread(importlib.import_module, "aria_tui.tui.screens.capture")  # so that t and i come at once
+
+    def on_key(self, event: events.Key) -> None:
+        """A key that was pressed right after the one that opened another screen is that screen's."""
+        screen = getattr(event, "aria_screen", None)
+        if screen is not None and screen is not self.screen:
+            event.prevent_default()
+            self.post_message(events.Key(event.key, event.character))
 
     async def action_run(self, name: str) -> None:
         """Runs a command by its id: the handler nearest to the focus."""

@@ -5,13 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from aria_tui.locale import _
 
 LEAP = 60.0
 """Seconds by which wall and steady clock may drift apart between two ticks before it counts as a leap."""
 
 
+_zone: ZoneInfo | None = None
+
+
+def use_zone(name: str) -> str:
+    """Takes the configured zone for the whole screen; why it can't be used, else an empty text."""
+    global _zone
+    _zone = None
+    if name:
+        try:
+            _zone = ZoneInfo(name)
+        except (OSError, ValueError, LookupError):
+            return _("[briefing] timezone: no such zone: {name}").format(name=name)
+    return ""
+
+
 def local_now() -> datetime:
-    """The time here; the zone is looked up again, so that a change of the system's zone is seen."""
+    """The time here. The system's zone is looked up again each time, so that a change of it is seen."""
+    if _zone is not None:
+        return datetime.now(_zone)
     if hasattr(time, "tzset"):
         time.tzset()
     return datetime.now().astimezone()

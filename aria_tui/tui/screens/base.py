@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual import events
 from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widget import Widget
@@ -49,6 +50,10 @@ class AriaScreen(Screen[None]):
     def labels(self) -> dict[str, str]:
         """Labels that differ for now, by command id."""
         return {}
+
+    def on_key(self, event: events.Key) -> None:
+        """Notes where a key was pressed: the app passes on what was typed right after a key that opened a form."""
+        event.aria_screen = self  # type: ignore[attr-defined]
 
     def on_screen_resume(self) -> None:
         self.show_footer()

@@ -78,7 +78,7 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
         self._active = wanted if wanted in PANES else "briefing"
         self.load_task_choice()
         self.load_folded()
-        self._clock(datetime.now().astimezone())
+        self._clock(self.wall.now)
         self.go_to(self._active)
         self.aria.live.listeners.append(self.news)
 

@@ -29,8 +29,6 @@ def explain(error: BaseException, *, proxied: bool = False) -> tuple[HubState, s
 
     if isinstance(error, httpx.ProxyError):
         return "offline", reasons.PROXY_FAILED.format(detail=_short(str(error)))
-    if isinstance(error, httpx.PoolTimeout):
-        return "unknown", reasons.BUSY_HERE
     if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | httpx.LocalProtocolError | UnicodeError):
         return "offline", reasons.BAD_ADDRESS
     chain = list(_causes(error))

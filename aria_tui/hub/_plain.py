@@ -21,8 +21,12 @@ _WORDS = {
 }  # fmt: skip
 
 
-def judge_plain(got: Answer | NoAnswer, *, op_id: str, direct: bool) -> Outcome:
-    """The outcome of one write to a plain Hub."""
+def judge_plain(got: Answer | NoAnswer, *, op_id: str, has_endpoint: bool) -> Outcome:
+    """The outcome of one write to a plain Hub.
+
+    ``has_endpoint``: the path is known to be there, so that a 404 is about the task or insight. Without it a 404 is
+    taken to be about the path: an operation that is held can still be sent later, a deletion taken for done can't.
+    """
     if isinstance(got, NoAnswer):
         return no_answer(got)
     body = read_object(got)
@@ -34,7 +38,7 @@ def judge_plain(got: Answer | NoAnswer, *, op_id: str, direct: bool) -> Outcome:
         return answered(got, (_result(body, op_id),), server_id=server_id(body))
     if (outage := judge_outage(got, ours=True)) is not None:
         return outage
-    if got.status in (404, 405) and not direct and not _names_a_missing_thing(got, body):
+    if got.status in (404, 405) and not has_endpoint and not _names_a_missing_thing(got, body):
         return _no_endpoint(got)
     if body is None:
         words = reasons.LOGIN_PAGE_STATUS.format(status=got.status)

@@ -25,7 +25,6 @@ NO_RESOLVER = N_("name not found (no name server answers)")
 SILENT = N_("no answer in {seconds} s")
 NOT_HTTP = N_("unexpected answer (not HTTP)")
 NETWORK = N_("network error: {detail}")
-BUSY_HERE = N_("too many requests at once from this program")
 EMBEDDED_FAILED = N_("the embedded Hub failed ({detail})")
 BAD_ADDRESS = N_("the address can't be used")
 

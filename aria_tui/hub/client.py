@@ -65,6 +65,9 @@ class HubClient:
     """The Hub that must answer; None until the first authenticated ``/api/meta``: any Hub that names itself."""
     plain: bool
     """The last probe met a plain Hub and the user agreed to one."""
+    served: set[str]
+    """Operations that a plain Hub has once acknowledged at ``/api/queue/{operation}``: a 404 for one of these is about
+    the task or insight, not about the endpoint. May be filled from what was kept of it."""
 
     def __init__(
         self,
@@ -77,6 +80,7 @@ class HubClient:
     ) -> None:
         self.expected_hub_id = None
         self.plain = False
+        self.served = set()
         self.embedded = embedded
         self._agreed_to_plain = config.kind == "plain"
         self._token = "" if embedded else token
@@ -176,7 +180,10 @@ class HubClient:
             repeatable=not self.plain,  # a plain Hub may know no keys
         )
         if self.plain:
-            return self._told(_plain.judge_plain(got, op_id=op_id, direct=direct))
+            outcome = _plain.judge_plain(got, op_id=op_id, has_endpoint=direct or operation in self.served)
+            if outcome.kind == "answered" and not direct:
+                self.served.add(operation)
+            return self._told(outcome)
         read = _acknowledge.single_reader(op_id)
         return self._told(_acknowledge.judge(got, expected=self.expected_hub_id, read=read))
 
@@ -245,7 +252,7 @@ class HubClient:
     def _unavailable(self, got: Answer, body: dict[str, Any] | None) -> AriaError:
         """The error for an answer that isn't the data that was asked for."""
         if self.plain:
-            outcome = _plain.judge_plain(got, op_id="", direct=True)
+            outcome = _plain.judge_plain(got, op_id="", has_endpoint=True)
         else:
             outcome = _acknowledge.judge(got, expected=self.expected_hub_id, read=lambda _: None)
         outcome = self._told(outcome)

@@ -10,7 +10,7 @@ import pytest
 from aria_tui.errors import HubUnavailable
 from aria_tui.hub.client import HubClient, Outcome
 from tests.hub.client.conftest import TOKEN, Connect
-from tests.hub.client.servers import PORTAL, Got, Wire, always, answer, hang, problem, serving
+from tests.hub.client.servers import PORTAL, Got, Wire, always, answer, hang, one_after_the_other, problem, serving
 
 
 async def send(client: HubClient, operation: str = "create_task", direct: bool = False) -> Outcome:
@@ -183,6 +183,17 @@ async def test_a_missing_task_is_no_missing_endpoint(connect: Connect) -> None:
     assert outcome.kind == "refused"
     assert outcome.problem is not None
     assert outcome.problem.word == "not-found"
+
+
+async def test_a_404_at_an_endpoint_that_worked_is_about_the_task(connect: Connect) -> None:
+    answers = one_after_the_other(always(said(200, {"task": {"id": 1}})), always(said(404, {"error": "no such task"})))
+    async with serving(answers) as server:
+        client = connect(server.url, plain=True)
+        assert (await send(client, "delete_task")).kind == "answered"
+        gone = await send(client, "delete_task")
+        other = await send(client, "update_task")
+    assert (gone.kind, gone.problem and gone.problem.word) == ("refused", "not-found")
+    assert other.kind == "no_endpoint"
 
 
 @pytest.mark.parametrize(("operation", "path"), [("create_task", "/api/tasks"), ("capture_insight", "/api/insights")])

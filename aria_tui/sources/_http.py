@@ -55,10 +55,13 @@ def client(
     timeout: float, *, url: str, transport: httpx.AsyncBaseTransport | None = None, trust_env: bool = True
 ) -> httpx.AsyncClient:
     """A client that asks no proxy for a local address, follows nothing by itself, and loads certificates only for
-    https (that costs 60 ms)."""
+    https (that costs 60 ms). Raises Unreachable for an address that is none."""
     import httpx
 
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise Unreachable("the address can't be read") from None
     local = parts.hostname in ("localhost", "127.0.0.1", "::1")
     return httpx.AsyncClient(
         timeout=timeout,
@@ -85,7 +88,7 @@ async def get(
         try:
             while True:
                 async with client.stream("GET", url, headers=dict(headers or {})) as response:
-                    if response.is_redirect and redirects > 0:
+                    if response.has_redirect_location and redirects > 0:
                         redirects -= 1
                         url, headers = _next_place(response, url, headers)
                         continue

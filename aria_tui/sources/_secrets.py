@@ -44,13 +44,6 @@ def redact(text: str, secrets: Iterable[str]) -> str:
     return _ADDRESS.sub(_host_only, text)
 
 
-def shown_address(url: str) -> str:
-    """Scheme and host of an address: what may be shown of one that is a secret."""
-    parts = urlsplit(url)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname or '?'}{port}"
-
-
 async def resolve(secret: str | CommandSecret, timeout: float) -> str:
     """The secret itself, by running its command where it is one: its standard output's first line.
 
@@ -96,7 +89,10 @@ def _host_only(found: re.Match[str]) -> str:
 
 def _parts_of(url: str) -> set[str]:
     """An address, and its path and query, which libraries like to name apart from the host."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return {url, url.rpartition("/")[2]}
     found = {url, parts.path, parts.query, parts.password or ""}
     found |= {f"{parts.path}?{parts.query}"} if parts.query else set()
     return {text for text in found if len(text) >= 8}

@@ -43,6 +43,7 @@ class Feed:
     too_large: int = 0
     problem: str = ""
     as_of: str | None = None
+    note: str = ""
 
     @property
     def known(self) -> bool:
@@ -145,7 +146,7 @@ def _feed(name: str, answer: Mapping[str, Any], *, problem: str = "", as_of: str
     if not problem and answer.get("problem"):
         raise Unreadable(answer["problem"])
     days = tuple(answer["days"])
-    return Feed(name, days, answer["unreadable"], answer["too_large"], problem or note, as_of)
+    return Feed(name, days, answer["unreadable"], answer["too_large"], problem, as_of, note)
 
 
 def _keep(cache: Cache, copy: Copy) -> str:
@@ -202,7 +203,8 @@ def _joined(feeds: list[Feed], when: Moment) -> Section:
     """All calendars as one section, which is no better than the worst of them."""
     known = [feed for feed in feeds if feed.known]
     several = len(feeds) > 1
-    reasons = [f"{feed.name}: {feed.problem}" if several else feed.problem for feed in feeds if feed.problem]
+    said = ((feed.name, feed.problem or feed.note) for feed in feeds)
+    reasons = [f"{name}: {words}" if several else words for name, words in said if words]
     if not known:
         return Section(name="calendar", state="unavailable", reason="; ".join(reasons))
     unreadable, too_large = sum(f.unreadable for f in known), sum(f.too_large for f in known)

@@ -58,6 +58,8 @@ class Service:
                     await asyncio.sleep(3600)
                 writer.write(self._answer(request))
                 await writer.drain()
+                if callable(self.answers.get(request.path)):
+                    break
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:

@@ -180,7 +180,7 @@ class HubClient:
             repeatable=not self.plain,  # a plain Hub may know no keys
         )
         if self.plain:
-            outcome = _plain.judge_plain(got, op_id=op_id, has_endpoint=direct or operation in self.served)
+            outcome = _plain.judge_plain(got, op_id=op_id, has_endpoint=not direct and operation in self.served)
             if outcome.kind == "answered" and not direct:
                 self.served.add(operation)
             return self._told(outcome)

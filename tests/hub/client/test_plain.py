@@ -185,6 +185,14 @@ async def test_a_missing_task_is_no_missing_endpoint(connect: Connect) -> None:
     assert outcome.problem.word == "not-found"
 
 
+async def test_a_missing_direct_endpoint(connect: Connect) -> None:
+    async with serving(said(404, {"error": "nothing here"})) as server:
+        client = connect(server.url, plain=True)
+        client.served.add("create_task")
+        outcome = await send(client, direct=True)
+    assert outcome.kind == "no_endpoint"
+
+
 async def test_a_404_at_an_endpoint_that_worked_is_about_the_task(connect: Connect) -> None:
     answers = one_after_the_other(always(said(200, {"task": {"id": 1}})), always(said(404, {"error": "no such task"})))
     async with serving(answers) as server:

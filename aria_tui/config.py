@@ -158,7 +158,7 @@ def parse(text: str, name: str = "config.toml") -> Config:
         return msgspec.convert(tomllib.loads(text), Config)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+)", str(error))
-        line = int(found[1]) if found else None
+        line = int(found[1]) if found else len(text.splitlines())  # else: "at end of document"
         raise ConfigError(f"is not TOML: {error}", path=name, line=line) from None
     except msgspec.ValidationError as error:
         raise _explain(str(error), text, name) from None

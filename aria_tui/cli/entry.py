@@ -45,6 +45,9 @@ def _run(arguments: Sequence[str]) -> int:
     except AriaError as error:
         _explain(error, args)
         return error.exit_status
+    except BrokenPipeError:  # the reader went away in a command that prints by itself
+        output.forget_stdout()
+        return 0
     except output.Unwritable as error:
         output.complain(f"can't write the output: {error}")
         return 1

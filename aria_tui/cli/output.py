@@ -81,12 +81,12 @@ def _guarded(write: Callable[[], object]) -> None:
     try:
         write()
     except BrokenPipeError:
-        _forget_stdout()
+        forget_stdout()
     except OSError as error:
         raise Unwritable(error.strerror or str(error)) from None
 
 
-def _forget_stdout() -> None:
+def forget_stdout() -> None:
     """The reader is gone: what follows, and the interpreter's own last flush, goes nowhere, quietly."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
@@ -99,7 +99,7 @@ def finish(status: int) -> int:
         _guarded(sys.stdout.flush)
     except Unwritable as error:
         complain(f"can't write the output: {error}")
-        _forget_stdout()
+        forget_stdout()
         status = status or 1
     with contextlib.suppress(OSError):
         sys.stderr.flush()

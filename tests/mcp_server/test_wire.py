@@ -47,7 +47,7 @@ def talk(aria: Aria, *lines: str | bytes, answers: int) -> tuple[dict[Any, Any],
         written += process.stdout.readlines()
     finally:
         end(process)
-    return found, _running, written
+    return found, running, written
 
 
 def test_surrogates_nan_and_broken_bytes_are_invalid_and_store_nothing(aria: Aria) -> None:

@@ -8,12 +8,16 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 
-from tests.faults.inject import Point, hit, points
-from tests.helpers.aria import Aria
+from tests.faults.inject import Nursery, Point, points
+from tests.helpers.aria import Aria, Done
 from tests.helpers.hub import HubProcess
 
 EARLY = ["early 0", "early 1"]
+SAVE = ["insight", "add", "the new one", "--offline"]
+SYNC = ["sync", "--json"]
+Check = Callable[[Nursery, Path, Point, Done], str]
 
 
 def waiting(home: Path) -> list[str]:
@@ -28,44 +32,40 @@ def waiting(home: Path) -> list[str]:
         db.close()
 
 
-def prepared(folder: Path) -> Aria:
-    aria = Aria(folder)
+def prepared(aria: Aria) -> Path:
     for text in EARLY:
         aria("insight", "add", text, "--offline").ok()
-    return aria
+    return aria.home
 
 
-def fresh(original: Aria, folder: Path) -> Aria:
-    """A home that is a copy of a prepared one."""
-    aria = Aria(folder, dict(original.env))
-    shutil.copytree(original.home, aria.home)
-    return aria
-
-
-def at_each(original: Aria, words: list[str], tmp_path: Path, check: Callable[[Aria, Point, Path], str]) -> list[str]:
-    """Runs ``check`` for every point, two at a time; gives what was wrong."""
-    found = points(fresh(original, tmp_path / "count"), words, tmp_path / "count.log")
+def at_each(aria: Aria, words: list[str], tmp_path: Path, check: Check) -> list[str]:
+    """Runs the command with a fault at every point, each over a copy of the home, two at a time; what was wrong."""
+    nurseries: SimpleQueue[Nursery] = SimpleQueue()
 
     def one(numbered: tuple[int, Point]) -> str:
         number, point = numbered
-        aria = fresh(original, tmp_path / f"at-{number}")
+        home = tmp_path / f"at-{number}"
+        shutil.copytree(aria.home, home)
+        nursery = nurseries.get()
         try:
-            return check(aria, point, tmp_path / f"{number}.log")
+            return check(nursery, home, point, nursery.run(home, words, point))
         except AssertionError as error:
             return f"{point}: {error}"
         finally:
-            shutil.rmtree(aria.root)
+            nurseries.put(nursery)
+            shutil.rmtree(home)
 
-    with ThreadPoolExecutor(2) as pool:
+    with Nursery(aria) as first, Nursery(aria) as second, ThreadPoolExecutor(2) as pool:
+        shutil.copytree(aria.home, tmp_path / "count")
+        found = points(first, tmp_path / "count", words, tmp_path / "count.log")
+        nurseries.put(first)
+        nurseries.put(second)
         return [wrong for wrong in pool.map(one, enumerate(found)) if wrong]
 
 
-def test_saving_says_queued_if_and_only_if_the_row_is_there(tmp_path: Path) -> None:
-    words = ["insight", "add", "the new one", "--offline"]
-
-    def check(aria: Aria, point: Point, log: Path) -> str:
-        done = hit(aria, words, point, log)
-        rows = waiting(aria.home)
+def test_saving_says_queued_if_and_only_if_the_row_is_there(aria: Aria, tmp_path: Path) -> None:
+    def check(nursery: Nursery, home: Path, point: Point, done: Done) -> str:
+        rows = waiting(home)
         if rows[:2] != EARLY:
             return f"{point}: earlier rows are gone: {rows}"
         there = rows[2:] == ["the new one"]
@@ -75,23 +75,25 @@ def test_saving_says_queued_if_and_only_if_the_row_is_there(tmp_path: Path) -> N
             return f"{point}: told as not saved and is there: {done}"
         if point.effect != "signal=KILL" and "queued" not in done.out and "not saved" not in done.err:
             return f"{point}: neither saved nor told: {done}"
-        aria("insight", "add", "afterwards", "--offline").ok()
-        return "" if waiting(aria.home)[-1] == "afterwards" else f"{point}: no saving afterwards"
+        nursery.run(home, ["insight", "add", "afterwards", "--offline"]).ok()
+        return "" if waiting(home)[-1] == "afterwards" else f"{point}: no saving afterwards"
 
-    wrong = at_each(prepared(tmp_path / "original"), words, tmp_path, check)
+    prepared(aria)
+    wrong = at_each(aria, SAVE, tmp_path, check)
     assert not wrong, "\n".join(wrong)
 
 
-def test_what_the_hub_has_is_marked_or_sent_again_with_the_same_key(tmp_path: Path, hub: HubProcess) -> None:
-    original = prepared(tmp_path / "original").use(hub.url, hub.token)
+def test_what_the_hub_has_is_marked_or_sent_again_with_the_same_key(
+    aria: Aria, tmp_path: Path, hub: HubProcess
+) -> None:
+    def check(nursery: Nursery, home: Path, point: Point, done: Done) -> str:
+        if done.status == 0:
+            return f"{point}: said done, and rows wait: {done}" if waiting(home) else ""
+        again = nursery.run(home, SYNC)
+        return f"{point}: rows still wait: {again}" if waiting(home) else ""
 
-    def check(aria: Aria, point: Point, log: Path) -> str:
-        done = hit(aria, ["sync", "--json"], point, log)
-        if done.status == 0 and waiting(aria.home):
-            return f"{point}: said done, and rows wait: {done}"
-        aria("sync").ok()
-        return f"{point}: rows still wait" if waiting(aria.home) else ""
-
-    wrong = at_each(original, ["sync", "--json"], tmp_path, check)
+    aria.use(hub.url, hub.token)
+    prepared(aria)
+    wrong = at_each(aria, SYNC, tmp_path, check)
     assert not wrong, "\n".join(wrong)
     assert sorted(row["content"] for row in hub.all("insights")) == EARLY, "each once, however often it was sent"

@@ -49,6 +49,8 @@ def explain(error: BaseException, *, proxied: bool = False) -> tuple[HubState, s
         if any(type(cause).__module__.startswith("h11") for cause in chain):
             return "not_the_hub", reasons.NOT_HTTP
         return "offline", reasons.CLOSED
+    if isinstance(error, httpx.TimeoutException):  # the system's own, before our deadline
+        return "offline", reasons.GAVE_UP
     if isinstance(error, httpx.NetworkError):
         return "offline", reasons.RESET
     return "offline", reasons.NETWORK.format(detail=type(error).__name__)

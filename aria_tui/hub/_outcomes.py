@@ -42,7 +42,7 @@ class Outcome(Frozen, frozen=True, kw_only=True):
     """What this answer says about the Hub."""
     results: tuple[OpResult, ...] = ()
     reason: str = ""
-    """In English words; empty when answered. Never holds the token. See ``reasons.in_words`` for other languages."""
+    """In English words; empty when answered. Never holds the token. ``client.in_words`` says it in another language."""
     status: int | None = None
     """The HTTP status, where there was one."""
     wait_s: float | None = None

@@ -225,6 +225,30 @@ async def test_whatever_a_transport_raises_is_an_outcome(error: Exception, kind:
     assert (await client.probe(1)).may_send is False
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (httpx.ConnectTimeout("x"), "no answer"),
+        (httpx.ReadError("x"), "connection lost"),
+        (httpx.ProxyError("407  Sign\nin"), "proxy: 407 Sign in"),
+        (httpx.RemoteProtocolError("x"), "the connection was closed without an answer"),
+        (httpx.LocalProtocolError("Illegal header value b'secret'"), "the address can't be used"),
+        (httpx.TooManyRedirects("x"), "network error: TooManyRedirects"),
+        (RuntimeError("secret"), "the embedded Hub failed (RuntimeError)"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+async def test_what_is_said_of_it(error: Exception, reason: str) -> None:
+    client = HubClient(HubConfig(), transport=Broken(error), embedded=True)
+    assert (await client.probe(1)).reason == reason
+
+
+async def test_an_address_in_ipv6(connect: Connect) -> None:
+    async with serving(hub, host="::1") as server:
+        assert (await send(connect(server.url))).kind == "answered"
+    assert server.requests[0].headers["host"] == f"[::1]:{server.port}"
+
+
 async def test_being_cancelled_is_no_outcome(connect: Connect) -> None:
     began = asyncio.Event()
 

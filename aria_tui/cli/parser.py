@@ -16,22 +16,28 @@ from aria_tui.locale import _
 Run = Callable[[argparse.Namespace], "int | Coroutine[Any, Any, int] | None"]
 SubParsers = Any  # argparse._SubParsersAction has no public name
 
+
+def N_(message: str) -> str:
+    """Marks a text for the catalogues that is translated where it is used."""
+    return message
+
+
 COMMANDS: dict[str, tuple[str, str]] = {
-    "task": ("aria_tui.cli.task", "add, list, change and complete tasks"),
-    "insight": ("aria_tui.cli.insight", "capture and find insights"),
-    "activity": ("aria_tui.cli.activity", "record and list what was done on a project"),
-    "briefing": ("aria_tui.cli.briefing", "print the briefing and store it"),
-    "projects": ("aria_tui.cli.projects", "the state of your git projects"),
-    "sync": ("aria_tui.cli.sync", "send what waits to the Hub"),
-    "queue": ("aria_tui.cli.queue", "see and mend what waits for the Hub"),
-    "status": ("aria_tui.cli.status", "the Hub and the queue in a few words"),
-    "hub": ("aria_tui.cli.hub", "serve a Hub of your own, its tokens and copies"),
-    "mcp": ("aria_tui.cli.mcp", "tools for an assistant, over standard input and output"),
-    "schedule": ("aria_tui.cli.schedule", "sync at intervals, by the system's own timer"),
-    "demo": ("aria_tui.cli.demo", "the dashboard over sample data, with a Hub to switch off and on"),
-    "doctor": ("aria_tui.cli.doctor", "check everything the program stands on"),
-    "config": ("aria_tui.cli.config", "where the configuration is, a first one, a check"),
-    "completion": ("aria_tui.cli.completion", "completion scripts for a shell, and the man page"),
+    "task": ("aria_tui.cli.task", N_("add, list, change and complete tasks")),
+    "insight": ("aria_tui.cli.insight", N_("capture and find insights")),
+    "activity": ("aria_tui.cli.activity", N_("record and list what was done on a project")),
+    "briefing": ("aria_tui.cli.briefing", N_("print the briefing and store it")),
+    "projects": ("aria_tui.cli.projects", N_("the state of your git projects")),
+    "sync": ("aria_tui.cli.sync", N_("send what waits to the Hub")),
+    "queue": ("aria_tui.cli.queue", N_("see and mend what waits for the Hub")),
+    "status": ("aria_tui.cli.status", N_("the Hub and the queue in a few words")),
+    "hub": ("aria_tui.cli.hub", N_("serve a Hub of your own, its tokens and copies")),
+    "mcp": ("aria_tui.cli.mcp", N_("tools for an assistant, over standard input and output")),
+    "schedule": ("aria_tui.cli.schedule", N_("sync at intervals, by the system's own timer")),
+    "demo": ("aria_tui.cli.demo", N_("the dashboard over sample data, with a Hub to switch off and on")),
+    "doctor": ("aria_tui.cli.doctor", N_("check everything the program stands on")),
+    "config": ("aria_tui.cli.config", N_("where the configuration is, a first one, a check")),
+    "completion": ("aria_tui.cli.completion", N_("completion scripts for a shell, and the man page")),
 }
 """Command → (module with ``add_parser(subparsers)``, one line of help)."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -13,7 +14,7 @@ from tests.helpers.hub import ask
 from tests.helpers.waiting import wait_until
 
 
-async def test_the_demos_hub_keeps_its_data_while_it_is_off(tmp_path: Path) -> None:
+def test_the_demos_hub_keeps_its_data_while_it_is_off(tmp_path: Path) -> None:
     demo = Demo(tmp_path)
     try:
         demo.start()
@@ -22,13 +23,13 @@ async def test_the_demos_hub_keeps_its_data_while_it_is_off(tmp_path: Path) -> N
         status, _headers, before = ask(f"{demo.url}/api/tasks", demo.token)
         assert status == 200 and len(before["tasks"]) > 5
         assert ask(f"{demo.url}/api/tasks")[0] == 401
-        assert await demo.toggle() is False
+        assert asyncio.run(demo.toggle()) is False
         try:
             ask(f"{demo.url}/api/tasks", demo.token)
             raise AssertionError("it still answers")
         except OSError:
             pass
-        assert await demo.toggle() is True
+        assert asyncio.run(demo.toggle()) is True
         assert ask(f"{demo.url}/api/tasks", demo.token)[2] == before
     finally:
         demo.stop()

@@ -12,6 +12,8 @@ from aria_tui.cli.session import opened
 from aria_tui.locale import _
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from aria_tui.assistant import Assistant
     from aria_tui.models import TaskList
 
@@ -191,7 +193,7 @@ async def _list(args: argparse.Namespace) -> int:
     if args.json:
         output.emit(documents.tasks(found))
     else:
-        _print_list(found, everything=args.all or bool(args.status))
+        _print_list(found, meaning.now(assistant.config).date(), everything=args.all or bool(args.status))
     return 0
 
 
@@ -209,8 +211,9 @@ async def _tell_away(error: Any, assistant: Assistant) -> int:
     return 1
 
 
-def _print_list(found: TaskList, *, everything: bool) -> None:
+def _print_list(found: TaskList, day: date, *, everything: bool) -> None:
     from aria_tui.cli.words import mark_of, moment
+    from aria_tui.locale import formats
 
     if found.source == "last-seen":
         output.complain(_("Hub offline: tasks as last seen at {time}").format(time=moment(found.as_of)))
@@ -219,7 +222,7 @@ def _print_list(found: TaskList, *, everything: bool) -> None:
     output.table([
         (
             mark_of(task), task.id[:13], output.clip(task.title, cells), output.clip(task.project_name or "", 14),
-            task.due_date or "", task.priority, "" if task.status == "TODO" else task.status,
+            formats.due(task.due_date, day), task.priority, "" if task.status == "TODO" else task.status,
         )
         for task in shown
     ])  # fmt: skip

@@ -107,7 +107,7 @@ class _Runner:
         try:
             asyncio.run(self._main())
         except BaseException as error:  # noqa: BLE001 - SystemExit of a source is no more than its failure
-            self._give(error)
+            self._give(_Failure(error))
         self._give(_DONE)
 
     async def _main(self) -> None:
@@ -135,9 +135,16 @@ class _Runner:
 _DONE = object()
 
 
+class _Failure:
+    """What the source raised, on its way to the caller."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
 def _believed(name: str, given: Any, secrets: Sequence[str]) -> Section:
-    if isinstance(given, BaseException):
-        return unavailable(name, _failure(given, secrets))
+    if type(given) is _Failure:
+        return unavailable(name, _failure(given.error, secrets))
     try:
         section = checked(name, given)
     except Garbage as error:

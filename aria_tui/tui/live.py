@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SILENT = 10.0
+"""Seconds without a word after which another program's sync counts as over."""
+
 Listener = Callable[[str], None]
 """Called with a topic: hub, queue, tasks, insights, sync, finished, notice."""
 
@@ -67,6 +70,7 @@ class Live:
         self.last_seen_wanted = config.ui.offline_tasks == "last-seen"
         self.overlay: dict[str, TaskView] = {}
         """Tasks as the user just made them, until the write they belong to is known to the lists."""
+        self._sync_at = 0.0
         self.listeners: list[Listener] = []
         self._topics = {
             "tasks": _Topic(self._read_tasks, lambda: 1.0 if self.sync else 0.2),
@@ -149,11 +153,17 @@ class Live:
             for topic in self._topics:
                 self.ask(topic)
             return
-        fresh = self.sync is None
+        fresh, self._sync_at = self.sync is None, time.monotonic()
         self.sync = event
         self.tell("sync")
         if fresh or event.done != event.total:
             self.ask("queue")
+
+    def forget_silent_sync(self) -> None:
+        """Another program's sync of which nothing was heard for a while is over, however it ended."""
+        if self.sync is not None and not self.sync.own and time.monotonic() - self._sync_at > SILENT:
+            self.sync = None
+            self.tell("finished")
 
     async def _read_tasks(self) -> None:
         assistant = self.assistant

@@ -122,6 +122,7 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
         now, jumped = self.wall.tick()
         self._clock(now)
         self.draw_hub()
+        self.aria.live.forget_silent_sync()
         if jumped:
             self.live_again()
 

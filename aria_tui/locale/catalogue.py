@@ -1,0 +1,77 @@
+"""Makes and checks the catalogues: ``python -m aria_tui.locale.catalogue`` (for developers; nothing of the program uses it).
+
+Extracts every text marked in the code (``_``, ``ngettext``, ``N_``), updates the .po files and compiles the .mo files.
+"""
+
+from __future__ import annotations
+
+import sys
+from io import BytesIO
+from pathlib import Path
+
+from aria_tui.locale import DOMAIN, LANGUAGES
+
+HERE = Path(__file__).parent
+PACKAGE = HERE.parent
+KEYWORDS = {"_": None, "N_": None, "ngettext": (1, 2)}
+
+Messages = dict[str | tuple[str, str], list[str]]
+"""Text, or one and many, by where they stand."""
+
+
+def marked(package: Path = PACKAGE) -> Messages:
+    """Every marked text of the package, with the files it stands in."""
+    from babel.messages.extract import extract_from_dir
+
+    found: Messages = {}
+    for name, _line, message, _comments, _context in extract_from_dir(
+        package, method_map=[("**.py", "python")], keywords=KEYWORDS, comment_tags=()
+    ):
+        key = (message[0], message[1]) if isinstance(message, tuple) else message
+        found.setdefault(key, []).append(str(name))
+    return found
+
+
+def catalogue(language: str) -> object:
+    """A language's catalogue as it is in the checkout."""
+    from babel.messages.pofile import read_po
+
+    with po_file(language).open("rb") as file:
+        return read_po(file, locale=language, domain=DOMAIN)
+
+
+def po_file(language: str) -> Path:
+    return HERE / language / "LC_MESSAGES" / f"{DOMAIN}.po"
+
+
+def mo_bytes(language: str) -> bytes:
+    """The compiled catalogue, as it has to be committed."""
+    from babel.messages.mofile import write_mo
+
+    out = BytesIO()
+    write_mo(out, catalogue(language))
+    return out.getvalue()
+
+
+def update(language: str) -> None:
+    """Brings the .po up to date with the code (translations are kept, unused texts go) and compiles it."""
+    from babel.messages.catalog import Catalog
+    from babel.messages.pofile import write_po
+
+    old = catalogue(language) if po_file(language).exists() else Catalog(locale=language, domain=DOMAIN)
+    new = Catalog(locale=language, domain=DOMAIN, project="ARIA TUI", header_comment="# ARIA TUI", fuzzy=False)
+    for key, places in sorted(marked().items(), key=str):
+        before = old.get(key[0] if isinstance(key, tuple) else key)  # type: ignore[attr-defined]
+        string = before.string if before is not None and bool(before.pluralizable) == isinstance(key, tuple) else ""
+        new.add(key, string or "", locations=[(place, None) for place in sorted(set(places))])
+    po_file(language).parent.mkdir(parents=True, exist_ok=True)
+    with po_file(language).open("wb") as file:
+        write_po(file, new, width=110, sort_output=True, include_lineno=False, omit_header=False)
+    po_file(language).with_suffix(".mo").write_bytes(mo_bytes(language))
+
+
+if __name__ == "__main__":
+    for name in LANGUAGES:
+        if name != "en":
+            update(name)
+            print(f"{po_file(name)}: {len(marked())} texts", file=sys.stderr)  # noqa: T201 - what it is run for

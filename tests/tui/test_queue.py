@@ -1,0 +1,139 @@
+"""The queue on the screen: why each row waits, dead letters, the whole row, discarding, editing, the plan, export."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aria_tui.models import QueueItem
+from aria_tui.tui.pages import PAGE, Pages
+from tests.tui.conftest import configured, until
+
+
+async def test_waiting_rows_say_why(dashboard: Any) -> None:
+    async with dashboard(config=configured(away=True)) as running:
+        await running.assistant.create_task("Pagar DAS")
+        await running.assistant.capture_insight("first idea")
+        running.app.live.ask("queue")
+        shown = await running.sees("2 waiting", "Pagar DAS", "first idea", "Hub offline")
+        assert "QUEUE: 2 waiting" in shown or "⇡ 2" in shown
+        await running.keys("4", "enter")
+        await running.sees("Queue row #1", "create_task", '"title": "Pagar DAS"', "Hub offline since")
+        await running.keys("escape", "P")
+        await running.sees("Sync plan", "2 operations", "new task")
+        await running.keys("escape")
+
+
+async def test_discarding_is_asked_twice_and_takes_dependents_along(dashboard: Any) -> None:
+    async with dashboard(config=configured(away=True)) as running:
+        made = await running.assistant.create_task("to go")
+        await running.assistant.complete_task(made.id)
+        running.app.live.ask("queue")
+        await running.sees("2 waiting")
+        await running.keys("4", "home", "d")
+        await running.sees("Discard #1 new task: to go?")
+        await running.keys("escape")
+        await until(lambda: type(running.app.screen).__name__ == "DashboardScreen")
+        await running.keys("d")
+        await running.sees("Discard #1")
+        await running.keys("enter")
+        await running.sees("depends on it and goes with it")
+        await running.keys("enter")
+        await running.sees("0 waiting")
+        assert (await running.assistant.queue_status()).pending_total == 0
+
+
+async def test_a_waiting_row_is_edited(dashboard: Any) -> None:
+    async with dashboard(config=configured(away=True)) as running:
+        await running.assistant.create_task("wrong")
+        running.app.live.ask("queue")
+        await running.sees("1 waiting", "wrong")
+        await running.keys("4", "e")
+        await until(lambda: running.app.screen.query("#payload"))
+        field = running.app.screen.query_one("#payload")
+        await running.sees("Edit #1 create_task")
+        field.text = "{not json"
+        await running.keys("ctrl+s")
+        await running.sees("payload: is not JSON")
+        before = (await running.assistant.queue_show(1)).op_id
+        field.text = '{"title": "right"}'
+        await running.keys("ctrl+s")
+        await until(lambda: type(running.app.screen).__name__ == "DashboardScreen")
+        await running.sees("right")
+        item = await running.assistant.queue_show(1)
+        assert item.op_id != before and '"right"' in item.payload
+
+
+async def test_the_queue_is_exported_to_a_file_of_its_own(dashboard: Any, tmp_path: Any) -> None:
+    async with dashboard(config=configured(away=True)) as running:
+        await running.assistant.create_task("one")
+        await running.assistant.create_task("two")
+        await running.keys("4", "E")
+        await running.told("2 rows exported")
+        (file,) = (tmp_path / "home").glob("queue-*.jsonl")
+        assert len(file.read_text().splitlines()) == 2
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+async def test_tabs_of_the_queue(dashboard: Any) -> None:
+    async with dashboard() as running:
+        await running.assistant.create_task("delivered one")
+        await running.keys("4", "right")
+        await running.sees("no dead letters")
+        await running.keys("right")
+        await running.sees("no conflicts")
+        await running.keys("right")
+        await running.sees("delivered one", "delivered")
+        await running.keys("enter")
+        await running.sees("Queue row #1", "delivered")
+        await running.keys("escape", "right")
+        await running.sees("nothing waits")
+
+
+async def test_a_long_queue_is_read_in_pages(dashboard: Any) -> None:
+    async with dashboard(config=configured(away=True)) as running:
+        for number in range(250):
+            await running.assistant.capture_insight(f"insight number {number}", offline=True)
+        running.app.live.ask("queue")
+        await running.sees("250 waiting", "insight number 0")
+        await running.keys("4")
+        screen = running.app.screen
+
+        async def at_the_end() -> bool:
+            await running.keys("end")
+            return "insight number 249" in running.screen_text
+
+        for _ in range(100):
+            if await at_the_end():
+                break
+        assert "insight number 249" in running.screen_text
+        assert screen.queue_pane.item().id == 250
+        await running.keys("home")
+        await running.sees("insight number 0")
+
+
+def rows(*numbers: int) -> list[QueueItem]:
+    return [QueueItem(id=n, operation="o", payload="{}", created_at="", reason="", reason_code="next") for n in numbers]
+
+
+def test_pages_shrink_when_rows_are_delivered_and_grow_at_the_end() -> None:
+    pages = Pages()
+    assert pages.wanted(0, 10) == [(0, 0)]
+    pages.put(0, 0, rows(*range(1, PAGE + 1)))
+    assert len(pages) == PAGE and not pages.complete
+    assert pages.wanted(PAGE - 10, PAGE - 1) == [(1, PAGE)]
+    pages.put(1, PAGE, rows(101, 102))
+    assert pages.complete and len(pages) == PAGE + 2 and pages.row(PAGE + 1).id == 102
+    pages.put(0, 0, rows(*range(51, 151)))
+    assert len(pages) == 52 and pages.row(0).id == 51 and pages.row(51).id == 102
+    assert pages.find(60) == 9 and pages.find(7) is None
+    pages.put(1, PAGE, rows(101, 102, 103))
+    assert pages.row(52).id == 103
+
+
+def test_a_journal_that_grew_by_more_than_a_page_is_read_anew() -> None:
+    pages = Pages(newest_first=True)
+    pages.put(0, 0, rows(*range(200, 100, -1)))
+    pages.put(1, 101, rows(*range(100, 50, -1)))
+    assert len(pages) == 150 and pages.complete
+    pages.put(0, 0, rows(*range(400, 300, -1)))
+    assert len(pages) == 100 and not pages.complete and pages.wanted(90, 99) == [(1, 301)]

@@ -35,12 +35,12 @@ def add_parser(subparsers: SubParsers) -> None:
         "--every", metavar="TIME", default="15m", type=_minutes, help=_("5m, 15m, 1h, 1d (default: 15m)")
     )
     install.add_argument("--print", action="store_true", help=_("show the files and write nothing"))
+    status = add_command(commands, "status", _("is it there, does it run"), _status, examples=("aria schedule status",))
+    add_json(status)
     remove = add_command(
         commands, "remove", _("stop the timer and delete its files"), _remove, examples=("aria schedule remove",)
     )
     add_json(remove)
-    status = add_command(commands, "status", _("is it there, does it run"), _status, examples=("aria schedule status",))
-    add_json(status)
 
 
 def _minutes(text: str) -> int:

@@ -35,7 +35,7 @@ def test_a_healthy_machine(aria: Aria, hub: HubProcess) -> None:
     found = checks(aria, status=0)
     assert found.keys() >= {"program", "home", "config", "token", "queue", "waiting", "drain lock", "hub", "contract",
                             "clock", "name", "source projects", "source calendar", "terminal"}  # fmt: skip
-    assert {check["level"] for check in found.values()} == {"ok"}, found
+    assert [check for check in found.values() if check["level"] != "ok"] == []
     text = aria("doctor").ok().out
     assert text.count("✓") == len(text.splitlines()) - 1 and text.endswith("0 problems, 0 warnings\n")
 
@@ -48,10 +48,10 @@ def test_the_hub_that_refuses_is_away_or_is_none(aria: Aria, hub: HubProcess, ra
     def portal(_request: Request) -> bytes:
         return b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nlogin"
 
-    aria.use(raw_server(portal).url, "t")
+    aria.use(raw_server(portal).url, "a-token")
     found = checks(aria, status=1)["hub"]
     assert "login page" in found["text"] and found["way_out"]
-    aria.use("http://127.0.0.1:9", "t")
+    aria.use("http://127.0.0.1:9", "a-token")
     assert "connection refused" in checks(aria, status=1)["hub"]["text"]
     aria.use("http://nobody.invalid:9")
     assert checks(aria, status=1)["name"]["level"] == "problem"

@@ -82,14 +82,14 @@ def test_each_example_runs_as_it_is_written(aria: Aria, hub: HubProcess) -> None
     lines = dict.fromkeys(
         line for prog, found in cli_parser.EXAMPLES.items() if prog.split()[1:2] != ["hub"] for line in found
     )
-    script = ["exec 2>&1 </dev/null"]
+    script = ["exec </dev/null"]
     for line in lines:
         if line == "aria config init":
             script.append(f"rm {aria.home}/config.toml")
         real = line.replace("0198", ids["insight" if " insight " in line else "task"])
         if line not in SCREENS:
             wanted = OTHERWISE.get(line, 0)
-            script.append(f"{{ {real}\n}} >said; status=$?\n[ $status = {wanted} ] || {{ echo $status; cat said; }}")
+            script.append(f"{{ {real}\n}} >said 2>&1; status=$?\n[ $status = {wanted} ] || {{ echo $status; cat said; }}")
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)], env=aria.environment(), cwd=aria.root / "user",
         capture_output=True, text=True, timeout=150,

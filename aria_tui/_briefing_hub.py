@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -65,11 +65,11 @@ class Reader:
                 task.cancel()
             await asyncio.gather(status, queue, *others, return_exceptions=True)
 
-    async def _read(self, work: Awaitable[T]) -> T:
+    async def _read(self, work: Callable[[], Awaitable[T]]) -> T:
         """Raises HubUnavailable as it comes, and NoAnswer for everything else."""
         try:
             async with asyncio.timeout(self._timeout):
-                return await work
+                return await work()
         except HubUnavailable:
             raise
         except TimeoutError:
@@ -81,7 +81,7 @@ class Reader:
 
     async def _status(self) -> HubStatus:
         try:
-            return await self._read(self._hub.hub_status())
+            return await self._read(lambda: self._hub.hub_status())
         except HubUnavailable as error:
             return HubStatus(state=error.state, since=error.since, reason=error.reason)  # type: ignore[arg-type]
         except NoAnswer as error:
@@ -89,14 +89,14 @@ class Reader:
 
     async def _queue(self) -> QueueStatus | str:
         try:
-            return await self._read(self._hub.queue_status())
+            return await self._read(lambda: self._hub.queue_status())
         except (NoAnswer, HubUnavailable) as error:
             return str(error)
 
     async def _tasks_and_yesterday(self) -> Sequence[Section]:
         """All reads start at once, so that the slowest is all there is to wait for."""
-        waiting = asyncio.create_task(self._read(self._hub.waiting_tasks()))
-        history = asyncio.create_task(self._read(self._newest_before(self._when.now.date().isoformat())))
+        waiting = asyncio.create_task(self._read(lambda: self._hub.waiting_tasks()))
+        history = asyncio.create_task(self._read(lambda: self._newest_before(self._when.now.date().isoformat())))
         try:
             tasks = await self._tasks(waiting)
             if tasks.state != "ok":
@@ -109,7 +109,7 @@ class Reader:
 
     async def _tasks(self, waiting: Awaitable[TaskList]) -> Section:
         try:
-            listed = await self._read(self._hub.list_tasks(last_seen=self._last_seen))
+            listed = await self._read(lambda: self._hub.list_tasks(last_seen=self._last_seen))
         except (HubUnavailable, NoAnswer) as error:
             return await self._tasks_unavailable(error, waiting)
         data = tasks_data(listed.tasks, self._when.now.date())
@@ -153,7 +153,7 @@ class Reader:
 
     async def _done(self) -> Sequence[Section]:
         try:
-            listed = await self._read(self._hub.list_tasks(status="DONE"))
+            listed = await self._read(lambda: self._hub.list_tasks(status="DONE"))
         except (HubUnavailable, NoAnswer) as error:
             return (Section(name="done", state="unavailable", reason=_reason(error, "task list unavailable")),)
         today = self._when.now.date()
@@ -164,7 +164,7 @@ class Reader:
     async def _insights(self) -> Sequence[Section]:
         midnight = self._when.now.replace(hour=0, minute=0, second=0, microsecond=0)
         try:
-            listed = await self._read(self._hub.list_insights(since=write_time(midnight)))
+            listed = await self._read(lambda: self._hub.list_insights(since=write_time(midnight)))
         except (HubUnavailable, NoAnswer) as error:
             return (Section(name="insights", state="unavailable", reason=_reason(error, "insights unavailable")),)
         today = self._when.now.date()
@@ -177,7 +177,7 @@ class Reader:
 
     async def _tomorrow(self) -> Sequence[Section]:
         try:
-            listed = await self._read(self._hub.list_tasks())
+            listed = await self._read(lambda: self._hub.list_tasks())
         except (HubUnavailable, NoAnswer) as error:
             return (Section(name="tomorrow", state="unavailable", reason=_reason(error, "task list unavailable")),)
         tomorrow = (self._when.now.date() + timedelta(days=1)).isoformat()

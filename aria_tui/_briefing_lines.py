@@ -89,10 +89,6 @@ def _calendar(data: dict[str, Any], now: datetime) -> Lines:
         lines += [(event_line(event, tomorrow, now), "plain", 1) for event in data["tomorrow"]]
     else:
         lines.append((_("No events tomorrow"),))
-    if count := data.get("unreadable"):
-        lines.append((ngettext("{n} unreadable", "{n} unreadable", count).format(n=count), "problem"))
-    if count := data.get("too_large"):
-        lines.append((ngettext("{n} rule too large", "{n} rules too large", count).format(n=count), "problem"))
     return lines
 
 
@@ -241,25 +237,27 @@ def _docker(data: dict[str, Any], now: datetime) -> Lines:
 def _finance(data: dict[str, Any], now: datetime) -> Lines:
     lines: list[tuple[Any, ...]] = []
     currency = data.get("currency") or ""
-    if data.get("balance") is not None:
+    if data["balance"] is not None:
         text = _("{income} in · {expenses} out · {balance}").format(
             income=formats.money(data["income"], currency),
             expenses=formats.money(data["expenses"], currency),
             balance=formats.money(data["balance"], currency, signed=True),
         )
         lines.append((f"{month_words(data['month'], now)}{text}",))
-    for budget in data.get("budgets") or []:
+    for budget in data["budgets"] or []:
         if budget["level"] in ("warning", "critical"):
             text = _("{category} at {percent} % of its budget").format(
                 category=budget["category"], percent=formats.number(Decimal(str(budget["percent"])))
             )
             lines.append((text, "problem"))
-    for item in data.get("due") or []:
+    for item in data["due"] or []:
         amount = formats.money(item["amount"], item["currency"] or "")
         text = _("due {what} {amount} {day}").format(
             what=item["description"], amount=amount, day=formats.due(item["due"], now.date())
         )
         lines.append((text,))
+    if not lines and data["budgets"] is not None and data["due"] is not None:
+        lines.append((_("nothing is due, and no budget runs out"), "dim"))
     return lines
 
 

@@ -1,6 +1,7 @@
 """Reasons and alerts in the user's language. Data holds them in English; only what is shown is turned.
 
-A source says its reason as one of these sentences, with its own words in the places in braces.
+A source says its reason as one of these sentences, with its own words in the places in braces; ``{reason}`` is itself
+one of them.
 """
 
 from __future__ import annotations
@@ -14,14 +15,9 @@ from aria_tui.locale import _, formats
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 
 
-def sentences() -> tuple[str, ...]:
-    """Every sentence that a reason or an alert can be, in English; most telling first."""
-    return _SENTENCES
-
-
 def say(text: str, now: datetime | None = None) -> str:
     """An English reason or alert in the language in use; what isn't known here stays as it is. Parts joined by ``; ``
-    are each turned. With ``now``, times in it are written on that clock."""
+    are each turned, and what stands after a name and a colon. With ``now``, times in it are written on that clock."""
     parts = "; ".join(_say_one(part) for part in text.split("; "))
     return _TIME.sub(lambda found: formats.when(found[0], now), parts) if now is not None else parts
 
@@ -29,19 +25,18 @@ def say(text: str, now: datetime | None = None) -> str:
 def _say_one(text: str) -> str:
     for sentence, pattern in _patterns():
         if found := pattern.fullmatch(text):
-            return _(sentence).format(**{key: _inner(value) for key, value in found.groupdict().items()})
-    return text
-
-
-def _inner(text: str) -> str:
-    """A part of a sentence may be a sentence: ``Work: HTTP 404``."""
-    return _say_one(text) if len(text) < 500 else text
+            inner = {key: _say_one(value) if key == "reason" else value for key, value in found.groupdict().items()}
+            return _(sentence).format(**inner)
+    head, colon, tail = text.partition(": ")
+    return f"{_(head) if head in _PARTS else head}: {_say_one(tail)}" if colon else text
 
 
 def N_(message: str) -> str:
     """Marks a text for the catalogues."""
     return message
 
+
+_PARTS = frozenset({N_("summary"), N_("budgets"), N_("recurring"), N_("bills"), N_("hledger"), N_("daily note")})
 
 _SENTENCES: tuple[str, ...] = (
     # of the Hub and the queue
@@ -71,28 +66,79 @@ _SENTENCES: tuple[str, ...] = (
     N_("[briefing] timezone: no such zone: {zone}"),
     # of any source
     N_("timed out after {seconds} s"),
+    N_("timed out"),
     N_("gave nothing"),
     N_("failed: {error}"),
     N_("too large to be stored whole"),
+    N_("no answer"),
+    N_("no answer: {what}"),
+    N_("connection refused"),
+    N_("name not found"),
+    N_("the connection was cut"),
+    N_("the answer was cut short"),
+    N_("the answer can't be decoded"),
+    N_("the answer is over {n} MiB"),
+    N_("the address can't be read"),
+    N_("it redirects to another kind of address"),
+    N_("sign-in needed (HTTP {status})"),
+    N_("unexpected answer"),
+    N_("unexpected answer (not JSON)"),
+    N_("unexpected answer: {what}"),
+    N_("the secret's command failed with exit status {status}"),
+    N_("the secret's command gave nothing"),
+    N_("the secret's command gave no answer in {seconds} s"),
+    N_("the secret's command can't be run: {why}"),
+    N_("the secret's command is empty"),
+    N_("No such file or directory"),
+    N_("Permission denied"),
+    N_("not a file"),
     # of git
     N_("{n} of {total} still being read"),
     N_("{n} of {total} timed out"),
-    N_("{path}: no such folder"),
-    N_("timed out"),
+    N_("no such folder"),
     N_("still being read"),
     N_("not trusted (owner)"),
     N_("there is no git program"),
+    N_("the search for repositories timed out"),
+    N_("core.worktree points outside: {path}"),
     # of docker
     N_("not running: {what}"),
     N_("permission denied: {path}"),
-    N_("no answer: {what}"),
-    N_("unexpected answer: {what}"),
-    N_("{name}: unhealthy"),
-    N_("{name}: restarting"),
-    N_("{name}: dead"),
-    N_("{name}: exited {code}"),
+    N_("unhealthy"),
+    N_("restarting"),
+    N_("dead"),
+    N_("exited {code}"),
+    # of the calendar
+    N_("empty"),
+    N_("not a calendar"),
+    N_("not a calendar (a web page)"),
+    N_("cut short"),
+    N_("over 20 MiB"),
+    N_("took too long to read"),
+    N_("one of url and path must be set"),
+    N_("the copy can't be kept: {why}"),
+    N_("{n} unreadable"),
+    N_("1 rule too large"),
+    N_("{n} rules too large"),
+    N_("until {time}"),
+    N_("day {n} of {total}"),
+    N_("zone?"),
+    # of finance
+    N_("{category} budget at {percent} %"),
+    N_("{amount} spent without a budget"),
+    N_("summary of {month}"),
+    N_("several currencies ({names}): set [finance] currency"),
+    N_("not added: {names}"),
+    N_("there is no hledger program"),
+    N_("hledger gave no answer in time"),
+    N_("{amount} can be read in two ways (declare its commodity)"),
+    N_("{amount} can be read in two ways (write 1000 or 1.00)"),
     # of reports
-    N_("{name}: {n} failed"),
+    N_("{n} failed"),
+    N_("can't be read: {why}"),
+    N_("is not JSON"),
+    N_("is not a JSON object"),
+    N_("has no usable {what}"),
 )
 
 

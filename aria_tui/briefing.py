@@ -7,8 +7,9 @@ deadline; sections are given as they come in, and at the end the whole. Rules an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -92,8 +93,8 @@ async def gather(
     names = frozenset({*SECTIONS, *EVENING_SECTIONS})
     for source in sources:
         if kind == "morning" or source.name in _EVENING_SOURCES or source.name not in names:
-            work.add(source.name, work.source(source, when))
-    work.add("context", work.hub(kind, zone_problem))
+            work.add(source.name, partial(work.source, source, when))
+    work.add("context", partial(work.hub, kind, zone_problem))
     latest: dict[str, Section] = {}
     try:
         async for section in work.sections():
@@ -149,7 +150,7 @@ class _Work:
         self._out: asyncio.Queue[Section | None] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def add(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+    def add(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         task = asyncio.create_task(self._guard(name, work), name=f"briefing {name}")
         self._tasks.add(task)
 
@@ -175,9 +176,9 @@ class _Work:
         async for section in self.reader.sections(kind, zone_problem):
             self._out.put_nowait(section)
 
-    async def _guard(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+    async def _guard(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work
+            await work()
         except Exception as error:  # noqa: BLE001 - one section's failure is that section's
             self._out.put_nowait(unavailable(name, f"failed: {type(error).__name__}"))
         finally:

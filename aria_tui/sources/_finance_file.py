@@ -85,7 +85,7 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
         """A number as written: ``1.000`` is one to a computer and a thousand to half of the world."""
         if re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", written):
             line = _line(text, re.escape(written))
-            raise money.Bad(f"{path}:{line}: {written} can be read in two ways; write 1000 or 1.00")
+            raise money.Bad(f"{path}:{line}: {written} can be read in two ways (write 1000 or 1.00)")
         value = Decimal(written)
         if not value.is_finite():
             raise money.NotFinite(f"{path}:{_line(text, re.escape(written))}: {written} is not a finite amount")

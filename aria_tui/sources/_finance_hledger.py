@@ -87,7 +87,7 @@ def ambiguous(files: Sequence[Path]) -> list[str]:
             written = posting["amount"]
             found = _AMBIGUOUS.search(written)
             if found and commodity(written) not in declared:
-                problems.append(f"{file}:{number}: {found[0]} can be read in two ways; declare its commodity")
+                problems.append(f"{file}:{number}: {found[0]} can be read in two ways (declare its commodity)")
     if len(problems) > 3:
         problems[3:] = [f"and {len(problems) - 3} more of these"]
     return problems

@@ -281,7 +281,7 @@ async def test_an_amount_that_can_be_read_in_two_ways_is_flagged(tmp_path: Path)
     file.write_text("2026-11-01 x\n  expenses:food  R$ 1.000\n  assets\n")
     section = await finance(f'kind = "hledger"\npath = "{file}"')
     assert section.state == "partial"
-    assert section.reason == f"{file}:2: 1.000 can be read in two ways; declare its commodity"
+    assert section.reason == f"{file}:2: 1.000 can be read in two ways (declare its commodity)"
     file.write_text("commodity R$ 1.000,00\n2026-11-01 x\n  expenses:food  R$ 1.000\n  assets\n")
     section = await finance(f'kind = "hledger"\npath = "{file}"')
     assert (section.state, section.data["expenses"]) == ("ok", "1000.00")

@@ -202,18 +202,24 @@ def token_source(config: Config, *, token_file: str | None = None, environ: Mapp
 
 
 def warnings(config: Config, file: Path) -> list[str]:
-    """What is allowed but not wise: a secret in a file that others can read, a token over plain http."""
+    """What is allowed but not wise: a secret in a file that others can read, a token over plain http.
+
+    Raises ConfigError for a file that can't be read.
+    """
     found = []
-    secret = config.hub.token or config.finance.token or any(isinstance(s.url, str) for s in config.calendar.sources)
-    try:
-        mode = file.stat().st_mode & 0o777
-    except OSError:
-        mode = 0o600
-    if secret and mode & 0o077:
+    mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
+    if mode & 0o077 and _holds_secret(load(file, {})):
         found.append(f"{file} holds a secret and others can read it (mode {mode:03o}): chmod 600 {file}")
     if config.hub.allow_http and config.hub.url.startswith("http://"):
         found.append("[hub] allow_http: the token is sent over plain http")
     return found
+
+
+def _holds_secret(config: Config) -> bool:
+    """A calendar's address is one, too: who knows it can read the calendar."""
+    return bool(
+        config.hub.token or config.finance.token or any(isinstance(s.url, str) for s in config.calendar.sources)
+    )
 
 
 def json_schema() -> dict[str, Any]:

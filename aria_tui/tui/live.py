@@ -135,11 +135,10 @@ class Live:
                 case "notice":
                     self.notice = change.text
                     self.tell("notice")
-                case "queue":
-                    self.ask("queue")
-                case "tasks" | "insights":
-                    self.ask(change.what)
-                    self.ask("queue")
+                case _:
+                    # Rows come and go with the marks of what they are about, and the other way round.
+                    for topic in self._topics:
+                        self.ask(topic)
 
     def _take_hub(self, status: HubStatus) -> None:
         self.hub, self.hub_at = status, time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -62,12 +63,16 @@ def state_note(section: Section, now: datetime) -> str:
     return ""
 
 
-def alert_lines(alerts: tuple[Alert, ...], width: int) -> Iterator[tuple[Alert, Line]]:
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+
+
+def alert_lines(alerts: tuple[Alert, ...], width: int, now: datetime) -> Iterator[tuple[Alert, Line]]:
     """Alerts with the mark and the style of their level."""
     for alert in alerts:
         style = {"critical": "bad", "warning": "warn"}.get(alert.level, "accent")
         mark = {"critical": "✗ ", "warning": "⚠ "}.get(alert.level, "· ")
-        for number, line in enumerate(wrapped(alert.text, width - 2, style)):
+        text = _TIME.sub(lambda found: formats.when(found[0], now), alert.text)
+        for number, line in enumerate(wrapped(text, width - 2, style)):
             yield alert, (Piece(mark if number == 0 else "  ", style), *line)
 
 

@@ -102,7 +102,7 @@ class Running:
 
 @pytest.fixture
 def dashboard(tmp_path: Path) -> Callable[..., contextlib.AbstractAsyncContextManager[Running]]:
-    """``async with dashboard(size=(120, 40), config=…) as running:`` a dashboard that is open and has read everything."""
+    """``async with dashboard(size=(120, 40), config=…) as running:`` open, and everything read."""
 
     @contextlib.asynccontextmanager
     async def start(

@@ -55,7 +55,7 @@ async def test_a_waiting_row_is_edited(dashboard: Any) -> None:
         await running.keys("ctrl+s")
         await running.sees("payload: is not JSON")
         before = (await running.assistant.queue_show(1)).op_id
-        field.text = '{"title": "right"}'
+        field.text = (await running.assistant.queue_show(1)).payload.replace("wrong", "right")
         await running.keys("ctrl+s")
         await until(lambda: type(running.app.screen).__name__ == "DashboardScreen")
         await running.sees("right")

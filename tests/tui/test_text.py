@@ -27,8 +27,8 @@ async def test_markup_is_shown_exactly_in_panes_toasts_and_forms(dashboard: Any,
         await running.assistant.create_task(text, project=text[:20])
         running.app.live.ask("tasks")
         running.app.toast(f"toast {text}", "error")
-        shown = await running.sees(f"  {text}")
-        await running.sees(f"toast {text}")
+        await running.sees(f"  {text}")
+        shown = await running.sees(f"toast {text}")
         assert shown.count(text) >= 2
         await running.pilot.click("#task-rows", offset=(6, 0))
         await running.keys("2", "enter")

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from datetime import date
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.structs import replace
 
@@ -25,6 +25,15 @@ STORE_AFTER = 20.0
 class BriefingCommands(AriaScreen):
     """Mixin of the dashboard."""
 
+    if TYPE_CHECKING:  # what the dashboard and the other mixins give
+
+        @property
+        def now(self) -> Any: ...
+
+        def go_to(self, pane: str) -> None: ...
+
+        def show_tab(self, tab: str) -> None: ...
+
     _kind: Literal["morning", "evening"] = "morning"
     _day: str | None = None
     """The stored day that is shown; None: now."""
@@ -35,16 +44,6 @@ class BriefingCommands(AriaScreen):
     _extra: tuple[str, ...] = ()
     _stored: set[tuple[str, str]] = set()  # noqa: RUF012 - one dashboard a program
     _was_reachable = True
-
-    @property
-    def now(self) -> Any:
-        raise NotImplementedError
-
-    def go_to(self, pane: str) -> None:
-        raise NotImplementedError
-
-    def show_tab(self, tab: str) -> None:
-        raise NotImplementedError
 
     @property
     def briefing_pane(self) -> BriefingPane:

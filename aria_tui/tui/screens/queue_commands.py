@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 
@@ -21,18 +21,18 @@ from aria_tui.tui.widgets.sync_bar import SyncState, report_sentence
 class QueueCommands(AriaScreen):
     """Mixin of the dashboard."""
 
+    if TYPE_CHECKING:  # what the dashboard and the other mixins give
+
+        @property
+        def now(self) -> Any: ...
+
+        def go_to(self, pane: str) -> None: ...
+
     _tab = "waiting"
     _pages = Pages()
     _revision = 0
     _seen = (0, 0)
     _own_sync = False
-
-    @property
-    def now(self) -> Any:
-        raise NotImplementedError
-
-    def go_to(self, pane: str) -> None:
-        raise NotImplementedError
 
     @property
     def queue_pane(self) -> QueuePane:

@@ -37,12 +37,15 @@ def unavailable_words(error: HubUnavailable) -> str:
 class TaskCommands(AriaScreen):
     """Mixin of the dashboard."""
 
+    if TYPE_CHECKING:  # what the dashboard and the other mixins give
+
+        @property
+        def now(self) -> Any: ...
+
+        def go_to(self, pane: str) -> None: ...
+
     _choice = TaskChoice()
     _selected: frozenset[str] = frozenset()
-
-    @property
-    def now(self) -> Any:
-        raise NotImplementedError
 
     @property
     def tasks_pane(self) -> TasksPane:
@@ -99,9 +102,6 @@ class TaskCommands(AriaScreen):
     async def do_filter(self) -> None:
         self.go_to("tasks")
         await self.tasks_pane.open_filter(self._choice.filter)
-
-    def go_to(self, pane: str) -> None:
-        raise NotImplementedError
 
     @on(FilterChanged)
     def _filter_changed(self, event: FilterChanged) -> None:

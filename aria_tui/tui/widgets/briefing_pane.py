@@ -44,7 +44,7 @@ class _BriefingRows:
         scene = Scene(max(10, width - 1), state.now, state.today)
         for number, text in enumerate(state.extra):
             self.rows.append((f"extra:{number}", (say(text, "accent"),)))
-        for number, (alert, line) in enumerate(alert_lines(state.alerts, scene.width)):
+        for number, (alert, line) in enumerate(alert_lines(state.alerts, scene.width, state.now)):
             self.rows.append((f"alerts:{number}", line))
             self.targets[f"alerts:{number}"] = alert.source
         if state.alerts or state.extra:

@@ -49,6 +49,7 @@ async def test_acknowledged(connect: Connect, body: Any, server_id: str | None, 
         assert outcome.server_id in (server_id, None)
     else:
         assert outcome.server_id == server_id
+        assert outcome.server_id_is_number is (server_id is not None and server_id.isdecimal())
     (got,) = server.requests
     assert (got.method, got.target) == ("POST", "/api/queue/create_task")
     assert (got.headers["idempotency-key"], got.body) == ('"op-1"', b'{"title":"x"}')

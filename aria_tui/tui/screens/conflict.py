@@ -62,9 +62,7 @@ class ConflictScreen(ListingScreen):
         rows: list[tuple[str | None, Line]] = [*head, (None, titles)]
         fields = list(dict.fromkeys([*conflict.fields, *conflict.mine]))
         for field in fields:
-            rows += [
-                (f"field:{field}" if n == 0 else None, line) for n, line in enumerate(self._field(field, name, column))
-            ]
+            rows += [(f"{field}:{n}", line) for n, line in enumerate(self._field(field, name, column))]
         rows += [
             (None, ()),
             (None, (say(_("m mine, h the Hub's, for the field under the cursor; b keeps both"), "dim"),)),
@@ -93,8 +91,7 @@ class ConflictScreen(ListingScreen):
         return result
 
     def _pick(self, side: Side) -> None:
-        key = self.cursor_key
-        field = key.removeprefix("field:") if key else ""
+        field = (self.cursor_key or "").partition(":")[0]
         if field in self._chosen:
             self._chosen[field] = side
             self.draw()

@@ -37,6 +37,8 @@ class _Page(Pane):
 class ListingScreen(AriaScreen):
     """A subclass gives its lines for a width; each may have a key. The place's ``close`` command leaves it."""
 
+    _placed = False
+
     def heading(self) -> tuple[str, str]:
         """Title and headline of the frame."""
         return "", ""
@@ -62,6 +64,9 @@ class ListingScreen(AriaScreen):
         rows = self.query_one(RowList)
         lines = self.rows_for(max(20, rows.size.width - 2))
         rows.show(_Rows([(key or f"line:{number}", line) for number, (key, line) in enumerate(lines)]))
+        first = next((key for key, _line in lines if key), None)
+        if first is not None and not self._placed:
+            self._placed = rows.select(first)  # the cursor begins where something can be done
 
     @property
     def cursor_key(self) -> str | None:

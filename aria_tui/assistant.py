@@ -29,7 +29,7 @@ from aria_tui.models import (
     TaskView,
     WriteResult,
 )
-from aria_tui.outbox import accept, lists
+from aria_tui.outbox import accept, lists, writing
 from aria_tui.outbox.clock import Clock, SystemClock
 from aria_tui.outbox.engine import Engine
 
@@ -68,6 +68,9 @@ class Assistant:
             await assistant._engine.store.open()
         except QueueUnavailable as error:
             assistant.queue_problem = str(error)
+        except BaseException:
+            await assistant.close()
+            raise
         return assistant
 
     async def close(self) -> None:
@@ -171,10 +174,10 @@ class Assistant:
     async def _write(self, operation: str, payload: dict[str, Any], op_id: str | None, offline: bool) -> WriteResult:
         engine = self._engine
         row = accept.prepare(
-            operation, payload, clock=engine.clock, origin=engine.origin, target=engine.address, op_id=op_id
+            operation, payload, clock=engine.clock, origin=engine.origin, address=engine.address, op_id=op_id
         )
         try:
-            return await engine.write(row, payload, offline=offline)
+            return await writing.write(engine, row, payload, offline=offline)
         except QueueUnavailable as error:
             self.queue_problem = str(error)
             raise NotSaved(error.reason, path=error.path, hint=error.hint) from error
@@ -331,7 +334,7 @@ class Assistant:
         self, id: int, choice: Literal["mine", "theirs", "both"] | Mapping[str, Literal["mine", "theirs"]]
     ) -> WriteResult:
         """Settles a conflict, and sends what comes of it at once where that is possible."""
-        return await self._engine.resolve(id, choice)
+        return await writing.resolve(self._engine, id, choice)
 
     async def queue_plan(self) -> dict[str, Any]:
         """What would go over the wire: ``{"operations": […], "cancelled": […]}``."""

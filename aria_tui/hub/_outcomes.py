@@ -53,6 +53,8 @@ class Outcome(Frozen, frozen=True, kw_only=True):
     latency_ms: float | None = None
     server_id: str | None = None
     """The id that a plain Hub handed out for a created task or insight, as text."""
+    server_id_is_number: bool = False
+    """It was a JSON number there, and wants to be one in what is sent later."""
     replayed: bool = False
     """The Hub answered from its record of an earlier attempt (``Idempotent-Replayed``)."""
 

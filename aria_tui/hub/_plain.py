@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from aria_tui.hub import _reasons as reasons
 from aria_tui.hub._acknowledge import answered, judge_outage, no_answer, problem_of, read_object, refusal, result_of
 from aria_tui.hub._outcomes import Answer, NoAnswer, Outcome
@@ -35,7 +37,9 @@ def judge_plain(got: Answer | NoAnswer, *, op_id: str, has_endpoint: bool) -> Ou
             return Outcome(kind="in_doubt", state="offline", reason=got.fault, status=got.status)
         if body is None or holds_error(got, body):
             return _not_acknowledged(got, body)
-        return answered(got, (_result(body, op_id),), server_id=server_id(body))
+        found = server_id(body)
+        outcome = answered(got, (_result(body, op_id),), server_id=None if found is None else str(found))
+        return msgspec.structs.replace(outcome, server_id_is_number=isinstance(found, int))
     if (outage := judge_outage(got, ours=True)) is not None:
         return outage
     if got.status in (404, 405) and not has_endpoint and not _names_a_missing_thing(got, body):
@@ -79,14 +83,14 @@ def holds_error(got: Answer, body: dict[str, Any]) -> bool:
     )
 
 
-def server_id(body: dict[str, Any]) -> str | None:
-    """The id that the Hub handed out, as text: ``{"task": {"id": 142}}``, ``{"insight": {…}}``, ``{"id": …}``."""
+def server_id(body: dict[str, Any]) -> str | int | None:
+    """The id that the Hub handed out: ``{"task": {"id": 142}}``, ``{"insight": {…}}``, ``{"id": …}``."""
     for holder in (body.get("task"), body.get("insight"), body):
         found = holder.get("id") if isinstance(holder, dict) else None
         if isinstance(found, str) and found:
             return found
         if isinstance(found, int) and not isinstance(found, bool):
-            return str(found)
+            return found
     return None
 
 

@@ -6,45 +6,61 @@ import json
 import re
 from typing import Any
 
+import msgspec
+
 from aria_tui.errors import InvalidInput
-from aria_tui.hub.contract import entity_of, validate, write_time
+from aria_tui.hub.contract import entity_of, fingerprint, validate, write_time
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.ids import new_id
-from aria_tui.outbox.store import NewRow
+from aria_tui.outbox.inserting import NewRow
 
-_KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
+KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
+"""What an idempotency key may be (hub-api.md, "Headers")."""
 _OWN_ID = {"create_task": "created_at", "capture_insight": "captured_at"}
 
 
 def prepare(
-    operation: str, payload: dict[str, Any], *, clock: Clock, origin: str, target: str, op_id: str | None = None
+    operation: str, payload: dict[str, Any], *, clock: Clock, origin: str, address: str, op_id: str | None = None
 ) -> NewRow:
     """A row ready to be committed. Raises InvalidInput, and then nothing was stored.
 
-    Our own payloads always hold id and times, so that a copy sent without our key still dedupes by entity.
+    Our own payloads always hold id and times, so that a copy sent without our key still dedupes by entity. ``op_id`` is
+    a key of the caller's own: the same one again with the same payload is the same operation.
     """
-    if op_id is not None and not _KEY.match(op_id):
+    if op_id is not None and not KEY.match(op_id):
         raise InvalidInput("an idempotency key must be 1 to 255 visible ASCII characters")
     key = op_id or new_id()
     now = write_time(clock.now())
     whole = dict(payload)
     if (time_name := _OWN_ID.get(operation)) is not None:
-        whole.setdefault("id", new_id() if op_id else key)
+        whole.setdefault("id", _id_of(key) if op_id else key)
         whole.setdefault(time_name, now)
     elif operation == "complete_task":
         whole.setdefault("completed_at", now)
     elif operation == "store_briefing":
         whole.setdefault("captured_at", now)
     whole = validate(operation, whole)
+    asked = fingerprint(operation, payload) if op_id is not None else None
     return NewRow(
         operation=operation,
-        payload=json.dumps(whole, ensure_ascii=False, separators=(",", ":"), allow_nan=False),
+        payload=msgspec.json.encode(whole).decode(),
         created_at=write_time(clock.now().replace(microsecond=0)),
         op_id=key,
         entity=entity_of(operation, whole, key),
         origin=origin,
-        target=target,
+        address=address,
+        asked=asked,
     )
+
+
+def _id_of(key: str) -> str:
+    """The id of what a key creates: the key itself, or one that follows from it where a caller's key is no UUID."""
+    import uuid  # only for those who bring a key
+
+    try:
+        return key if str(uuid.UUID(key)) == key else str(uuid.uuid5(uuid.NAMESPACE_OID, key))
+    except ValueError:
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, key))
 
 
 def former_values(

@@ -15,17 +15,18 @@ from aria_tui import config as configuration
 from aria_tui.config import Config
 from aria_tui.errors import AriaError, HubUnavailable, NotSaved, QueueUnavailable
 from aria_tui.hub.contract import write_time
-from aria_tui.models import HubStatus, QueueItem, WriteResult
-from aria_tui.outbox import accept, rows, state, targets
+from aria_tui.models import HubStatus
+from aria_tui.outbox import counters, rows, state, targets
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.lock import DrainLock
-from aria_tui.outbox.store import NewRow, Store
+from aria_tui.outbox.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import httpx
 
+    from aria_tui.outbox.gates import Gate
     from aria_tui.outbox.link import Link
     from aria_tui.outbox.mirror import Mirror
     from aria_tui.outbox.monitor import Monitor
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from aria_tui.outbox.syncer import Syncer
     from aria_tui.outbox.views import Views
 
-_EDITS = {"update_task", "complete_task", "delete_task", "update_insight", "delete_insight"}
 _GOOD = {"online", "slow", "embedded"}
 
 
@@ -46,8 +46,8 @@ class Engine:
         self.config, self.home, self.clock, self.origin = config, home, clock, origin
         self._transport = transport
         queue = config.queue
-        self.store = Store(home / "queue.db", journal=queue.journal, limit=queue.limit)
-        self.lock = DrainLock(self.store.path)
+        self.lock = DrainLock(home / "queue.db")
+        self.store = Store(home / "queue.db", journal=queue.journal, limit=queue.limit, lock=self.lock)
         self.address = targets.address(config.hub.url, credential_source(config))
         self._link: Link | None = None
         self._embedded: Link | None = None
@@ -56,7 +56,7 @@ class Engine:
         self._syncer: Syncer | None = None
         self._mirror: Mirror | None = None
         self._monitor: Monitor | None = None
-        self._problem: HubUnavailable | None = None
+        self._making: asyncio.Task[Link] | None = None
         self._refreshing = asyncio.Lock()
         self._closed = False
 
@@ -69,6 +69,9 @@ class Engine:
         self._closed = True
         if self._syncer is not None:
             await self._syncer.close()
+        if self._making is not None:
+            self._making.cancel()
+            await asyncio.gather(self._making, return_exceptions=True)
         await self.store.close()
         if self._mirror is not None:
             await self._mirror.close()
@@ -85,13 +88,15 @@ class Engine:
     async def link(self) -> Link:
         """The way to the configured Hub, with what every process knows of it read afresh.
 
-        Raises HubUnavailable when it can't be made (the embedded Hub's file, the token's command), ConfigError.
+        A caller that gives up doesn't end the making of it. Raises HubUnavailable when it can't be made (the embedded
+        Hub's file, the token's command), ConfigError.
         """
-        async with self._links:
-            if self._link is None:
-                self._link = await self._make_link(self.config, self._transport)
-            await self._link.load()
-            return self._link
+        if self._link is None:
+            if self._making is None or self._making.done():
+                self._making = asyncio.create_task(self._make_link(self.config, self._transport))
+            self._link = await asyncio.shield(self._making)
+        await self._link.load()
+        return self._link
 
     async def embedded(self) -> Link:
         """The way to the embedded Hub, whatever Hub is configured."""
@@ -138,6 +143,7 @@ class Engine:
                 link=self.link,
                 embedded=self.embedded,
                 delivered=self._delivered,
+                seen=self.seen,
             )
         return self._syncer
 
@@ -157,21 +163,57 @@ class Engine:
         return self._monitor
 
     async def _delivered(self, judged: Sequence[Judged]) -> None:
-        await self.mirror.acknowledged(judged, await self.target())
+        target = await self.target()
+        ours = [pair for pair in judged if pair[0].target == target]
+        ids = {**await self.ids_of(target, "task"), **await self.ids_of(target, "insight")}
+        await self.mirror.acknowledged(ours, target, ids)
+
+    def seen(self, entity: str) -> Mapping[str, Any] | None:
+        """An entity's fields as last seen at the configured Hub, as far as that was taken up."""
+        kind, _, thing = entity.partition(":")
+        return self.mirror.things["insight" if kind == "insight" else "task"].get(thing)
+
+    def is_plain(self, target: str) -> bool:
+        """Whether a target may be a plain Hub, which hands out its own ids: those of ours have names of their own."""
+        return not target.startswith("hub:") and target != targets.EMBEDDED
+
+    async def ids_of(self, target: str, kind: str) -> dict[str, str]:
+        """Our ids → those that a plain Hub handed out."""
+        if not self.is_plain(target):
+            return {}
+        from aria_tui.outbox.plain import remote_ids
+
+        return await remote_ids(self.store, target, kind)
+
+    def wrote(self) -> None:
+        """Something of this process waits: the background has a look, where there is one."""
+        if self._monitor is not None:
+            self._monitor.wrote()
 
     async def load_mirror(self) -> None:
         await self.mirror.load(await self.target())
 
     async def views(self) -> Views:
         """The queue as it is now; strangers' rows are given their ids first."""
-        from aria_tui.outbox import gates
         from aria_tui.outbox.views import Views
 
         await self.store.open()
         await self.adopt_strangers()
         target = await self.target()
-        gate = await gates.load(self.store, target)
-        return Views(self.store, self.clock, self.lock, target=target, gate=gate)
+        gate = await self._gate(target)
+        return Views(self.store, self.clock, target=target, gate=gate)
+
+    async def _gate(self, target: str) -> Gate | None:
+        """What keeps the configured Hub's rows back; that it was restored comes before all else."""
+        from aria_tui.outbox import gates
+        from aria_tui.outbox.link import Known
+
+        known = await state.get(self.store, f"hub:{target}", Known)
+        if known is not None and known.restored:
+            return gates.shut(
+                self.clock, None, "restored", hub_state="online", reason=known.restored, seconds=0, since=self.now()
+            )
+        return await gates.load(self.store, target)
 
     async def adopt_strangers(self) -> None:
         """A stranger's row belongs to the Hub of config.toml, else to the configured one (queue.md, "Strangers")."""
@@ -188,118 +230,6 @@ class Engine:
             return await self.target()
         return await targets.resolve(self.store, targets.address(file.hub.url, credential_source(file)))
 
-    # Writing
-
-    async def write(self, row: NewRow, payload: dict[str, Any], *, offline: bool) -> WriteResult:
-        """Commits a row and tries to get it to the Hub. Raises NotSaved, QueueUnavailable."""
-        await self.store.open()
-        row = await self._complete(row, payload)
-        number = await self.store.insert(row)
-        if not offline:
-            try:
-                await self.syncer.send_now(number, self.config.hub.budget)
-            except (AriaError, OSError) as error:
-                return self._queued(number, row, str(error))  # it is committed, and that is what counts
-        return await self._outcome(number, row)
-
-    async def _complete(self, row: NewRow, payload: dict[str, Any]) -> NewRow:
-        """Gives a row its target, and an edit the version and the former values that it is based on."""
-        target = await self.target()
-        row = msgspec.structs.replace(row, target=target)
-        if row.operation not in _EDITS:
-            return row
-        if not target.startswith("hub:") and target != targets.EMBEDDED:
-            from aria_tui.outbox.plain import local_entity
-
-            row = msgspec.structs.replace(row, entity=await local_entity(self.store, target, row.entity))
-        waiting = await rows.of_entity(self.store, row.entity)
-        await self.load_mirror()
-        kind: Literal["task", "insight"] = "insight" if row.entity.startswith("insight:") else "task"
-        thing = self.mirror.base_of(kind, row.entity.partition(":")[2], waiting)
-        version, base = accept.former_values(row.operation, payload, thing)
-        return msgspec.structs.replace(row, base_version=version, base=base)
-
-    async def _outcome(self, number: int, row: NewRow) -> WriteResult:
-        """What became of a row that was just accepted."""
-        found = await self.store.read(
-            "SELECT outcome, error FROM queue WHERE id = ? AND synced_at IS NOT NULL", (number,)
-        )
-        if found:
-            return await self._delivered_result(number, row, found[0][0])
-        parked = await self.store.read("SELECT kind, error FROM parked WHERE id = ?", (number,))
-        if parked:
-            kind, error = parked[0]
-            status: Literal["conflict", "rejected"] = "conflict" if kind == "conflict" else "rejected"
-            words = "changed on both sides" if kind == "conflict" else "rejected"
-            return WriteResult(
-                status=status,
-                destination="local",
-                id=await self._known_as(row),
-                queue_id=number,
-                message=f"{words} (#{number}): {error}",
-            )
-        item = await (await self.views()).show(number)
-        return self._queued(number, row, _why_queued(item))
-
-    async def _delivered_result(self, number: int, row: NewRow, outcome: str | None) -> WriteResult:
-        if outcome == "superseded":
-            return WriteResult(
-                status="superseded",
-                destination="hub",
-                id=await self._known_as(row),
-                queue_id=number,
-                message="the Hub has a newer one; this one is kept as a revision",
-            )
-        if outcome in ("folded", "cancelled"):
-            return self._queued(number, row, outcome)
-        embedded = row.target == targets.EMBEDDED
-        return WriteResult(
-            status="synced",
-            destination="hub",
-            id=await self._known_as(row),
-            queue_id=number,
-            message="saved" if embedded else "saved to Hub",
-        )
-
-    async def _known_as(self, row: NewRow) -> str:
-        """The entity's id: the Hub's own where a plain Hub handed one out."""
-        from aria_tui.outbox.plain import remote_id
-
-        thing = row.entity.partition(":")[2]
-        if row.operation not in ("create_task", "capture_insight") or row.target == targets.EMBEDDED:
-            return thing
-        return await remote_id(self.store, await self.target(), row.entity) or thing
-
-    def _queued(self, number: int, row: NewRow, why: str) -> WriteResult:
-        return WriteResult(
-            status="queued",
-            destination="local",
-            id=row.entity.partition(":")[2],
-            queue_id=number,
-            message=f"queued (#{number}){f': {why}' if why else ''}",
-        )
-
-    async def resolve(self, number: int, choice: str | Mapping[str, str]) -> WriteResult:
-        """Settles a conflict; what comes of it is sent at once where that is possible."""
-        from aria_tui.outbox import parked
-
-        await self.load_mirror()
-        found = await self.store.read("SELECT entity, op_id FROM parked WHERE id = ?", (number,))
-        thing = str(found[0][0]).partition(":")[2] if found else ""
-        known = self.mirror.things["task"].get(thing) or self.mirror.things["insight"].get(thing)
-        entity = await parked.resolve(self.store, number, choice, self.now(), known=known)
-        made = await self.store.read("SELECT max(id) FROM queue WHERE synced_at IS NULL AND id >= ?", (number,))
-        back = await self.store.read("SELECT id FROM queue WHERE synced_at IS NULL AND id = ?", (number,))
-        sent = back[0][0] if back else made[0][0]
-        if sent is None:
-            return WriteResult(
-                status="synced", destination="hub", id=entity, queue_id=number, message="the Hub's version stays"
-            )
-        with contextlib.suppress(AriaError, OSError):  # it waits, and the outcome says so
-            await self.syncer.send_now(sent, self.config.hub.budget)
-        row = NewRow(operation="", payload="", created_at="", op_id="", entity=f"task:{entity}", origin="", target="")
-        return await self._outcome(sent, row)
-
     # Reading
 
     async def refresh(
@@ -312,20 +242,34 @@ class Engine:
                 await self.syncer.within(self.config.hub.budget)
             async with self._refreshing:
                 await self.load_mirror()
+                if link.restored:
+                    self.mirror.start_over()
                 await self.mirror.refresh(link.client, kind, self.now(), self.config.hub.timeout)
-                if self.mirror.int_ids:
-                    await state.put(self.store, f"int_ids:{link.target}", True)
+            await self._note_int_ids(link)
             return self.mirror.as_of[kind], "hub"
-        except HubUnavailable:
+        except HubUnavailable as error:
+            if self._link is not None and self._link.status.state in _GOOD:
+                await self._link.away(error.state, error.reason)  # type: ignore[arg-type]
             await self.load_mirror()
             if not last_seen or self.mirror.as_of[kind] is None:
                 raise
             return self.mirror.as_of[kind], "last-seen"
 
+    async def _note_int_ids(self, link: Link) -> None:
+        """A plain Hub's ids are sent as numbers when they are (``PlainLane``)."""
+        name = f"int_ids:{link.target}"
+        if self.mirror.int_ids and not await state.get(self.store, name, bool):
+            with contextlib.suppress(NotSaved):
+                await state.put(self.store, name, True)
+
     async def get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """One read. Raises HubUnavailable, NotFound."""
         link = await self.reachable()
-        return await link.client.get(path, params, timeout=self.config.hub.timeout)
+        try:
+            return await link.client.get(path, params, timeout=self.config.hub.timeout)
+        except HubUnavailable as error:
+            await link.away(error.state, error.reason)  # type: ignore[arg-type]
+            raise
 
     async def reachable(self) -> Link:
         """The way to a Hub that may be read now. Raises HubUnavailable: known to be away, or just found so."""
@@ -346,7 +290,6 @@ class Engine:
                 await link.probe(min(self.config.hub.budget, self.config.hub.timeout))
             await link.refresh_uptime()
         except HubUnavailable as error:
-            self._problem = error
             return HubStatus(state=error.state, reason=error.reason, url=self.config.hub.url)  # type: ignore[arg-type]
         except QueueUnavailable:
             return await self._status_without_queue(probe)
@@ -407,10 +350,12 @@ class Engine:
         )
         if resend or not result["missing"]:
             await link.waive_restored()
+            self.wrote()
         return result
 
     async def check(self) -> str | None:
-        """SQLite's own check of the whole file."""
+        """SQLite's own check of the whole file; the counters are put right on the way."""
+        await counters.mend(self.store)
         found = await self.store.read("PRAGMA integrity_check(1)")
         return None if found and found[0][0] == "ok" else str(found[0][0] if found else "no answer")
 
@@ -419,15 +364,3 @@ def credential_source(config: Config) -> str:
     """What tells two accounts at one address apart without asking for the token itself."""
     hub = config.hub
     return hub.token or (f"command:{hub.token_command}" if hub.token_command else "")
-
-
-def _why_queued(item: QueueItem) -> str:
-    match item.reason_code:
-        case "next" | "sending":
-            return ""
-        case "offline":
-            return "Hub offline"
-        case "in_doubt":
-            return "sent, but not confirmed yet"
-        case _:
-            return item.reason

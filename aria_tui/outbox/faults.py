@@ -9,6 +9,12 @@ from pathlib import Path
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ncpfs", "fuse.sshfs", "fuse.rclone", "davfs"}
+_NO_LOCKS = {
+    sqlite3.SQLITE_IOERR_LOCK,
+    sqlite3.SQLITE_IOERR_RDLOCK,
+    sqlite3.SQLITE_IOERR_UNLOCK,
+    sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK,
+}
 _ELSEWHERE = "set ARIA_HOME to a folder on a local disk"
 
 
@@ -22,11 +28,19 @@ def is_damage(error: Exception) -> bool:
     return isinstance(error, Damaged) or (code is not None and code & 0xFF in _DAMAGE)
 
 
+def is_busy(error: Exception) -> bool:
+    """True where another program holds the file's lock."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
 def explain(error: Exception, path: Path) -> tuple[str, str]:
     """Reason and way out for an error met while opening or writing the queue."""
     if isinstance(error, OSError):
         return _explain_os(error)
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    extended = getattr(error, "sqlite_errorcode", 0)
+    code = extended & 0xFF
+    if extended in _NO_LOCKS:
+        return "the file system does not lock files", _ELSEWHERE
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_space(path)):
         return "disk full", "free some space and save again"
     reasons = {

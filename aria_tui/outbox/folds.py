@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiosqlite
 
 from aria_tui.outbox import rows, state
 from aria_tui.outbox.folding import Folded, fold
+from aria_tui.outbox.parked import PAIRS
 from aria_tui.outbox.rows import COLUMNS, Row, id_list
 from aria_tui.outbox.store import Store
+
+_PAGE = 1000
 
 
 async def off(store: Store) -> bool:
@@ -19,9 +23,24 @@ async def off(store: Store) -> bool:
     return bool(await state.get(store, "foreign_marks", int))
 
 
-async def plan(store: Store, target: str, after: int = 0, limit: int = 10_000) -> dict[str, Any]:
-    """What would go over the wire, as `aria sync --plan --json` prints it. Writes nothing."""
-    waiting = [row for row in await rows.page(store, after, limit) if row.target in (target, "") or not row.target]
+async def plan(store: Store, target: str) -> dict[str, Any]:
+    """What would go over the wire, as `aria sync --plan --json` prints it. Writes nothing.
+
+    What stands behind a parked operation stays where it is; a dead create whose delete waits is cancelled with it.
+    """
+    parked = dict(await store.read("SELECT entity, min(id) FROM parked GROUP BY entity"))
+    pairs = await store.read(PAIRS)
+    gone = {create: delete if refused else delete - 1 for create, delete, refused in pairs}
+    cancelled = list(gone)
+    waiting = []
+    async for row in _all(store):
+        head = parked.get(row.entity)
+        if row.target != target or (head is not None and head < row.id and head not in gone):
+            continue
+        if head is not None and head in gone and row.id <= gone[head]:
+            cancelled.append(row.id)
+        else:
+            waiting.append(row)
     folded = Folded(tuple((row, (row.id,)) for row in waiting), ()) if await off(store) else fold(waiting)
     operations = [
         {
@@ -33,7 +52,15 @@ async def plan(store: Store, target: str, after: int = 0, limit: int = 10_000) -
         }
         for row, numbers in folded.survivors
     ]
-    return {"operations": operations, "cancelled": list(folded.cancelled)}
+    return {"operations": operations, "cancelled": sorted([*cancelled, *folded.cancelled])}
+
+
+async def _all(store: Store) -> AsyncIterator[Row]:
+    after = 0
+    while page := await rows.page(store, after, _PAGE):
+        for row in page:
+            yield row
+        after = page[-1].id
 
 
 async def commit(store: Store, now: str, target: str) -> int:

@@ -18,10 +18,13 @@ REFUSED_PROBE = 300.0
 """Seconds between two tries with a token that was refused."""
 
 
+Code = Literal["offline", "paused", "retry_after", "restored"]
+
+
 class Gate(Frozen, frozen=True, kw_only=True):
     """``code`` is the reason code of every row behind it. ``until``: a steady moment of ``boot``."""
 
-    code: Literal["offline", "paused", "retry_after", "restored"]
+    code: Code
     hub_state: HubState
     reason: str
     since: str
@@ -30,6 +33,8 @@ class Gate(Frozen, frozen=True, kw_only=True):
     tries: int = 0
     credential: str = ""
     """A digest of the token that was refused: another token opens the gate."""
+    unknown: bool = False
+    """Nobody knew the token (401), so that nothing was ever meant for an account of its."""
 
     def seconds(self, clock: Clock) -> float:
         """Seconds until it may be tried again without anybody asking; 0 when it is over."""
@@ -51,22 +56,21 @@ async def save(store: Store, target: str, gate: Gate | None) -> None:
         await state.put(store, _name(target), gate)
 
 
-async def shut(
-    store: Store,
+def shut(
     clock: Clock,
-    target: str,
-    code: Literal["offline", "paused", "retry_after", "restored"],
+    known: Gate | None,
+    code: Code,
     *,
     hub_state: HubState,
     reason: str,
     seconds: float,
     since: str,
     credential: str = "",
+    unknown: bool = False,
 ) -> Gate:
-    """Shuts the gate for some seconds. An outage that goes on keeps the moment when it began."""
-    known = await load(store, target)
+    """A gate shut for some seconds. An outage that goes on keeps the moment when it began."""
     same = known is not None and known.code == code
-    gate = Gate(
+    return Gate(
         code=code,
         hub_state=hub_state,
         reason=reason,
@@ -75,6 +79,5 @@ async def shut(
         boot=clock.boot,
         tries=known.tries + 1 if known and same else 1,
         credential=credential,
+        unknown=unknown,
     )
-    await state.put(store, _name(target), gate)
-    return gate

@@ -6,12 +6,16 @@ file, so that every process of the home knows the same.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
+from collections.abc import Awaitable
 from datetime import timedelta
 
 import aiosqlite
 import msgspec
 
+from aria_tui.errors import NotSaved, QueueUnavailable
+from aria_tui.hub._reasons import TOKEN_REFUSED
 from aria_tui.hub.client import HubClient, Outcome, Probe
 from aria_tui.hub.contract import Limits, Meta, write_time
 from aria_tui.models import Frozen, HubState, HubStatus
@@ -22,6 +26,8 @@ from aria_tui.outbox.store import Store
 
 _GOOD: set[HubState] = {"online", "slow", "embedded"}
 _SPARK = 60
+_SLOWEST = 60.0
+VERIFY = "run `aria queue verify` before anything is sent"
 
 
 class Known(Frozen, frozen=True, kw_only=True):
@@ -40,7 +46,10 @@ class Known(Frozen, frozen=True, kw_only=True):
 
 
 class Link:
-    """One per program and Hub. ``load`` before anything else."""
+    """One per program and Hub. ``load`` before anything else.
+
+    What can't be kept in the queue's file (a full disk, a file that can't be opened) is known to this process alone.
+    """
 
     def __init__(self, store: Store, clock: Clock, client: HubClient, *, address: str, credential: str) -> None:
         self.store, self.clock, self.client = store, clock, client
@@ -51,6 +60,13 @@ class Link:
         self.status = HubStatus(url="" if client.embedded else client.url)
         self._latencies: deque[float | None] = deque(maxlen=_SPARK)
         self._good_since: str | None = None
+        self.slow_until = 0.0
+        """The steady moment before which a healthy Hub asked not to be sent more (Aria-Backoff)."""
+
+    @property
+    def restored(self) -> str:
+        """Why nothing may be sent until `aria queue verify`, or empty."""
+        return self.known.restored if self.known is not None else ""
 
     @property
     def bound(self) -> bool:
@@ -62,8 +78,11 @@ class Link:
 
     async def load(self) -> None:
         """Reads what the home's processes know of this Hub."""
-        self.target = await targets.resolve(self.store, self.address)
-        self.known = await state.get(self.store, f"hub:{self.target}", Known)
+        try:
+            self.target = await targets.resolve(self.store, self.address)
+            self.known = await state.get(self.store, f"hub:{self.target}", Known)
+        except QueueUnavailable:
+            return  # what doesn't need the queue works without it
         if self.known is not None and not self.client.embedded:
             self.client.expected_hub_id = self.known.hub_id
         self.gate = await self._load_gate()
@@ -97,22 +116,29 @@ class Link:
         if found.meta is not None:
             before = self.target
             if not self.client.embedded:
-                self.target = await targets.bind(self.store, self.address, found.meta.hub_id, found.meta.account)
+                self.target = targets.named(found.meta.hub_id, found.meta.account)
+                await self._keep(targets.bind(self.store, self.address, found.meta.hub_id, found.meta.account))
             if self.target != before:
-                self.known = await state.get(self.store, f"hub:{self.target}", Known)
-                self.gate = await self._load_gate()
+                with contextlib.suppress(QueueUnavailable):
+                    self.known = await state.get(self.store, f"hub:{self.target}", Known)
+                    self.gate = await self._load_gate()
             await self._remember(found.meta)
         elif found.plain:
-            self.target = await targets.bind_plain(self.store, self.address)
+            await self._keep(targets.bind_plain(self.store, self.address))
+            self.target = targets.unbound(self.address)
+
+    async def _keep(self, writing: Awaitable[object]) -> None:
+        with contextlib.suppress(NotSaved, QueueUnavailable):
+            await writing
 
     async def _remember(self, meta: Meta) -> None:
         """Keeps the Hub's word about itself; a change number that went back, or another epoch, means restored."""
         old = self.known
-        restored = old.restored if old else ""
+        restored, seq = (old.restored, old.seq) if old else ("", 0)
         if old is not None and old.epoch != meta.epoch:
             restored = "the Hub was restored from a backup (it has a new epoch)"
         elif old is not None and meta.seq < old.seq:
-            restored = f"the Hub was restored from a backup (its last change is {meta.seq}, {old.seq} was seen)"
+            restored = f"the Hub was restored from a backup (its last change is {meta.seq}, {seq} was seen)"
         new = Known(
             hub_id=meta.hub_id,
             account=meta.account,
@@ -125,7 +151,7 @@ class Link:
             restored=restored,
         )
         if new != old:
-            await state.put(self.store, f"hub:{self.target}", new)
+            await self._keep(state.put(self.store, f"hub:{self.target}", new))
         self.known = new
 
     async def waive_restored(self) -> None:
@@ -136,13 +162,15 @@ class Link:
 
     async def open_gate(self) -> None:
         self.gate = None
-        await gates.save(self.store, self.target, None)
+        await self._keep(gates.save(self.store, self.target, None))
 
     async def judge(self, outcome: Outcome) -> None:
         """Keeps what an answer to a write says about the Hub."""
         if outcome.kind in ("answered", "refused", "too_large", "no_endpoint"):
             if self.gate is not None:
                 await self.open_gate()
+            if outcome.slow_down_s:
+                self.slow_until = self.clock.steady() + min(outcome.slow_down_s, _SLOWEST)
             self._show(outcome.state, "", latency_ms=outcome.latency_ms)
         elif outcome.kind == "wait":
             await self._wait(outcome.reason, outcome.wait_s)
@@ -167,19 +195,25 @@ class Link:
         seconds = backoff.delay(self.clock, tries, retry_after=wait_s)
         await self._shut("retry_after" if wait_s else "offline", "slow" if wait_s else "offline", reason, seconds)
 
-    async def _shut(self, code: str, hub_state: HubState, reason: str, seconds: float) -> None:
-        self.gate = await gates.shut(
-            self.store,
+    async def _shut(self, code: gates.Code, hub_state: HubState, reason: str, seconds: float) -> None:
+        self.gate = gates.shut(
             self.clock,
-            self.target,
-            code,  # type: ignore[arg-type]
+            self.gate,
+            code,
             hub_state=hub_state,
             reason=reason,
             seconds=seconds,
             since=self.now(),
             credential=self.credential,
+            unknown=reason == TOKEN_REFUSED,
         )
+        await self._keep(gates.save(self.store, self.target, self.gate))
         self._show(hub_state, reason, since=self.gate.since)
+
+    async def away(self, hub_state: HubState, reason: str) -> None:
+        """A read found the Hub away; the next one needn't find out for itself."""
+        if hub_state not in _GOOD:
+            await self._shut_by(hub_state, reason, None)
 
     def _show(
         self, hub_state: HubState, reason: str, *, latency_ms: float | None = None, since: str | None = None
@@ -189,6 +223,8 @@ class Link:
                 self._good_since = self.now()
             since = self._good_since
         known = self.known
+        if self.restored:
+            reason = f"{self.restored}; {VERIFY}"
         self.status = msgspec.structs.replace(
             self.status,
             state=hub_state,

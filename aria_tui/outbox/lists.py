@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from aria_tui.errors import Ambiguous, NotFound
+import msgspec
+
+from aria_tui.errors import Ambiguous, NotFound, QueueUnavailable
 from aria_tui.hub.contract import Activity, Briefing
 from aria_tui.models import InsightView, Mark, TaskView
 from aria_tui.outbox import overlay
@@ -72,16 +74,23 @@ async def _laid_over(engine: Engine, kind: Kind) -> tuple[dict[str, dict[str, An
     things = dict(engine.mirror.things[kind])
     marks: dict[str, Mark] = {}
     deleted: dict[str, dict[str, Any]] = {}
-    target = await engine.target()
-    waiting = await engine.store.read(
-        "SELECT operation, payload, entity, created_at FROM queue WHERE synced_at IS NULL"
-        " AND operation IN (SELECT value FROM json_each(?)) AND target = ? AND entity IS NOT NULL ORDER BY id",
-        (_OPERATIONS[kind], target),
-    )
+    try:
+        target = await engine.target()
+        ids = await engine.ids_of(target, kind)
+        waiting = await engine.store.read(
+            "SELECT CAST(operation AS TEXT), CAST(payload AS TEXT), entity, CAST(created_at AS TEXT) FROM queue"
+            " WHERE synced_at IS NULL AND operation IN (SELECT value FROM json_each(?)) AND target = ?"
+            " AND entity IS NOT NULL ORDER BY id",
+            (_OPERATIONS[kind], target),
+        )
+    except QueueUnavailable:
+        return things, marks  # what the Hub has is worth showing; that the queue is away is said elsewhere
     for operation, payload, entity, at in waiting:
         change = overlay.change_of(operation, payload, entity, at)
         if change is None:
             continue
+        if (own := ids.get(change.id)) is not None:
+            change = msgspec.structs.replace(change, id=own)
         before = things.get(change.id)
         mark = overlay.apply(things, change)
         if mark == "deleted":

@@ -6,8 +6,10 @@ What was acknowledged stays laid over what is read until a read that began after
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,46 +42,60 @@ class Mirror:
         self.as_of: dict[Kind, str | None] = {"task": None, "insight": None}
         self.int_ids = False
         self._cursor: str | None = None
-        self._acknowledged: list[tuple[int, overlay.Change]] = []
-        self._count = 0
+        self._acknowledged: list[overlay.Change] | None = None
+        """What was acknowledged while a read is under way, which may not show it."""
         self._connection: aiosqlite.Connection | None = None
+        self._writing = asyncio.Lock()
 
     async def load(self, target: str) -> None:
         """Takes up what is kept for a target."""
         if self.target == target:
             return
         self.things, self.as_of, self._cursor = {"task": {}, "insight": {}}, {"task": None, "insight": None}, None
-        connection = await self._open()
-        for kind, thing, body in await connection.execute_fetchall(
-            "SELECT kind, id, body FROM seen WHERE target = ?", (target,)
-        ):
-            self.things["task" if kind == "task" else "insight"][thing] = msgspec.json.decode(body)
-        for cursor, tasks, insights in await connection.execute_fetchall(
-            "SELECT cursor, tasks_as_of, insights_as_of FROM marks WHERE target = ?", (target,)
-        ):
+        try:
+            seen, marks = await self._kept(target)
+        except sqlite3.Error:
+            await self._forget_file()
+            seen, marks = [], []
+        for kind, thing, body in seen:
+            with contextlib.suppress(msgspec.DecodeError):
+                self.things["task" if kind == "task" else "insight"][thing] = msgspec.json.decode(body)
+        for cursor, tasks, insights in marks:
             self._cursor, self.as_of = cursor, {"task": tasks, "insight": insights}
         self.target = target
 
+    async def _kept(self, target: str) -> tuple[list[Any], list[Any]]:
+        connection = await self._open()
+        seen = await connection.execute_fetchall("SELECT kind, id, body FROM seen WHERE target = ?", (target,))
+        marks = await connection.execute_fetchall(
+            "SELECT cursor, tasks_as_of, insights_as_of FROM marks WHERE target = ?", (target,)
+        )
+        return list(seen), list(marks)
+
     async def refresh(self, client: HubClient, kind: Kind, now: str, timeout: float) -> None:
-        """Reads what changed since the last time, or from a plain Hub everything. Raises HubUnavailable."""
-        began = self._count
-        if client.plain:
-            await self._read_list(client, kind, timeout)
-            fresh: tuple[Kind, ...] = (kind,)
-        else:
-            await self._read_changes(client, timeout)
-            fresh = ("task", "insight")
-        later = [change for number, change in self._acknowledged if number > began]
+        """Reads what changed since the last time, or from a plain Hub everything. One at a time; raises HubUnavailable."""
+        self._acknowledged = []
+        try:
+            if client.plain:
+                await self._read_list(client, kind, timeout)
+                fresh: tuple[Kind, ...] = (kind,)
+            else:
+                await self._read_changes(client, timeout)
+                fresh = ("task", "insight")
+        finally:
+            later, self._acknowledged = self._acknowledged, None
         for change in later:
             overlay.apply(self.things[change.kind], change)
         await self._write({(change.kind, change.id) for change in later})
-        self._acknowledged = [(number, change) for number, change in self._acknowledged if number > began]
         for one in fresh:
             self.as_of[one] = now
-        await self._write_marks()
+        marks = (self.target, self._cursor, self.as_of["task"], self.as_of["insight"])
+        await self._keep(("INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?)", [marks]))
 
-    async def acknowledged(self, delivered: Sequence[Judged], target: str) -> None:
-        """Lays what the Hub just acknowledged over what was read before, and keeps that for the next process."""
+    async def acknowledged(self, delivered: Sequence[Judged], target: str, ids: Mapping[str, str]) -> None:
+        """Lays what the Hub just acknowledged over what was read before, and keeps that for the next process.
+
+        ``ids``: ours → those that a plain Hub handed out."""
         changes = []
         for row, verdict in delivered:
             change = overlay.change_of(row.operation, row.payload, row.entity, row.created_at)
@@ -87,14 +103,15 @@ class Mirror:
                 continue
             if row.operation == "capture_insight" and not self.target:
                 continue  # nobody here looks at insights, and the next read brings it
+            if (own := ids.get(change.id)) is not None:
+                change = msgspec.structs.replace(change, id=own)
             changes.append((change, verdict.result.version if verdict.result else None))
         if not changes:
             return
-        if not self.target:
-            await self.load(target)
+        await self.load(target)
         for change, version in changes:
-            self._count += 1
-            self._acknowledged.append((self._count, change))
+            if self._acknowledged is not None:
+                self._acknowledged.append(change)
             overlay.apply(self.things[change.kind], change, version=version)
         await self._write({(change.kind, change.id) for change, _ in changes})
 
@@ -110,45 +127,51 @@ class Mirror:
             scratch[thing].pop("version", None)  # the Hub's version at that time isn't known
         return scratch.get(thing)
 
+    def start_over(self) -> None:
+        """The next read is of everything: the Hub went back behind what was read."""
+        self._cursor = None
+
     async def close(self) -> None:
         if self._connection is not None:
             await self._connection.close()
             self._connection = None
 
     async def _read_changes(self, client: HubClient, timeout: float) -> None:
-        more, whole = True, self._cursor is None
-        if whole:
-            self.things = {"task": {}, "insight": {}}
-            await self._forget()
+        if self._cursor is not None:
+            try:
+                await self._follow(client, timeout)
+                return
+            except CursorExpired:
+                self._cursor = None
+        await self._read_whole(client, timeout)
+
+    async def _follow(self, client: HubClient, timeout: float) -> None:
+        """What changed since the cursor, page by page."""
+        more = True
+        while more:
+            changes, self._cursor, more = await self._page(client, self._cursor, timeout)
+            touched = _take(self.things, changes)
+            await self._write(touched)
+
+    async def _read_whole(self, client: HubClient, timeout: float) -> None:
+        """Everything; what was seen before is kept until all of it is there."""
+        fresh: dict[Kind, Things] = {"task": {}, "insight": {}}
+        cursor, more = None, True
         while more:
             try:
-                page = await client.get("/api/changes", {"since": self._cursor}, timeout=timeout)
+                changes, cursor, more = await self._page(client, cursor, timeout)
             except CursorExpired:
-                if self._cursor is None:
-                    raise HubUnavailable("online", "the Hub's list of changes can't be read") from None
-                self._cursor = None
-                await self._read_changes(client, timeout)
-                return
-            changes = page.get("changes")
-            if not isinstance(changes, list):
-                raise HubUnavailable("not_the_hub", "unexpected answer")
-            self._cursor, more = str(page.get("cursor") or ""), bool(page.get("has_more"))
-            await self._take(changes)
+                raise HubUnavailable("online", "the Hub's list of changes can't be read") from None
+            _take(fresh, changes)
+        self.things, self._cursor = fresh, cursor
+        await self._replace("task", "insight")
 
-    async def _take(self, changes: list[Any]) -> None:
-        touched: set[tuple[Kind, str]] = set()
-        for change in changes:
-            kind_text, _, thing = str(change.get("entity", "")).partition(":")
-            if kind_text not in ("task", "insight"):
-                continue
-            kind: Kind = "task" if kind_text == "task" else "insight"
-            body = change.get(kind)
-            touched.add((kind, thing))
-            if change.get("deleted") or not isinstance(body, dict):
-                self.things[kind].pop(thing, None)
-            else:
-                self.things[kind][thing] = body
-        await self._write(touched)
+    async def _page(self, client: HubClient, cursor: str | None, timeout: float) -> tuple[list[Any], str, bool]:
+        page = await client.get("/api/changes", {"since": cursor}, timeout=timeout)
+        changes = page.get("changes")
+        if not isinstance(changes, list):
+            raise HubUnavailable("not_the_hub", "unexpected answer")
+        return changes, str(page.get("cursor") or ""), bool(page.get("has_more"))
 
     async def _write(self, touched: set[tuple[Kind, str]]) -> None:
         """Keeps things as they are now; what is gone is forgotten."""
@@ -159,13 +182,10 @@ class Mirror:
             for kind, thing in touched
             if thing in self.things[kind]
         ]
-        connection = await self._open()
-        await connection.execute("BEGIN IMMEDIATE")
-        await connection.executemany(
-            "DELETE FROM seen WHERE target = ? AND kind = ? AND id = ?", [(self.target, *one) for one in touched]
+        await self._keep(
+            ("DELETE FROM seen WHERE target = ? AND kind = ? AND id = ?", [(self.target, *one) for one in touched]),
+            ("INSERT INTO seen VALUES (?, ?, ?, ?)", rows),
         )
-        await connection.executemany("INSERT INTO seen VALUES (?, ?, ?, ?)", rows)
-        await connection.execute("COMMIT")
 
     async def _read_list(self, client: HubClient, kind: Kind, timeout: float) -> None:
         name = f"{kind}s"
@@ -179,37 +199,72 @@ class Mirror:
                 self.int_ids = self.int_ids or isinstance(one["id"], int)
                 things[str(one["id"])] = {**one, "id": str(one["id"])}
         self.things[kind] = things
-        connection = await self._open()
-        await connection.execute("BEGIN IMMEDIATE")
-        await connection.execute("DELETE FROM seen WHERE target = ? AND kind = ?", (self.target, kind))
-        await connection.executemany(
-            "INSERT INTO seen VALUES (?, ?, ?, ?)",
-            [(self.target, kind, thing, msgspec.json.encode(body).decode()) for thing, body in things.items()],
-        )
-        await connection.execute("COMMIT")
+        await self._replace(kind)
 
-    async def _forget(self) -> None:
-        connection = await self._open()
-        await connection.execute("DELETE FROM seen WHERE target = ?", (self.target,))
-
-    async def _write_marks(self) -> None:
-        connection = await self._open()
-        await connection.execute(
-            "INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?)",
-            (self.target, self._cursor, self.as_of["task"], self.as_of["insight"]),
+    async def _replace(self, *kinds: Kind) -> None:
+        """Keeps everything of these kinds as it is now."""
+        bodies = [
+            (self.target, kind, thing, msgspec.json.encode(body).decode())
+            for kind in kinds
+            for thing, body in self.things[kind].items()
+        ]
+        await self._keep(
+            ("DELETE FROM seen WHERE target = ? AND kind = ?", [(self.target, kind) for kind in kinds]),
+            ("INSERT INTO seen VALUES (?, ?, ?, ?)", bodies),
         )
+
+    async def _keep(self, *statements: tuple[str, list[tuple[Any, ...]]]) -> None:
+        """All or nothing. Where it can't be kept (a full disk, a lock) it is known to this process alone."""
+        async with self._writing:
+            connection = await self._open()
+            try:
+                await connection.execute("BEGIN IMMEDIATE")
+                for sql, rows in statements:
+                    await connection.executemany(sql, rows)
+                await connection.execute("COMMIT")
+            except sqlite3.Error:
+                pass
+            finally:
+                if connection.in_transaction:
+                    with contextlib.suppress(sqlite3.Error):
+                        await connection.execute("ROLLBACK")
 
     async def _open(self) -> aiosqlite.Connection:
         if self._connection is None:
             try:
                 self._connection = await _connect(self.path)
-            except (sqlite3.DatabaseError, OSError):
-                try:
-                    self.path.unlink(missing_ok=True)
-                    self._connection = await _connect(self.path)
-                except (sqlite3.Error, OSError):
-                    self._connection = await _connect(None)  # a home that can't be written: kept for this run only
+            except (sqlite3.Error, OSError):
+                await self._forget_file()
+        assert self._connection is not None
         return self._connection
+
+    async def _forget_file(self) -> None:
+        """A file that can't be read is made anew; where that can't be, things are kept for this run only."""
+        await self.close()
+        try:
+            self.path.unlink(missing_ok=True)
+            self._connection = await _connect(self.path)
+        except (sqlite3.Error, OSError):
+            self._connection = await _connect(None)
+
+
+def _take(things: dict[Kind, Things], changes: list[Any]) -> set[tuple[Kind, str]]:
+    """Makes the Hub's changes in a collection; which things they touched."""
+    touched: set[tuple[Kind, str]] = set()
+    for change in changes:
+        if not isinstance(change, dict):
+            continue
+        kind_text, _, thing = str(change.get("entity", "")).partition(":")
+        if kind_text not in ("task", "insight"):
+            continue
+        kind: Kind = "task" if kind_text == "task" else "insight"
+        body = change.get(kind)
+        touched.add((kind, thing))
+        if change.get("deleted") or not isinstance(body, dict):
+            things[kind].pop(thing, None)
+        else:
+            things[kind][thing] = body
+    return touched
 
 
 async def _connect(path: Path | None) -> aiosqlite.Connection:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import msgspec
 
 from aria_tui.config import Config
 from aria_tui.errors import AriaError
-from aria_tui.models import Change, HubStatus, SyncFinished
-from aria_tui.outbox import journal, state
+from aria_tui.models import Change, SyncFinished, SyncReport
+from aria_tui.outbox import journal, schedule, state
 from aria_tui.outbox.clock import Clock
-from aria_tui.outbox.drain import Running
+from aria_tui.outbox.lane import Running
 from aria_tui.outbox.link import Link
 from aria_tui.outbox.store import Store
 from aria_tui.outbox.syncer import Syncer
@@ -26,7 +28,10 @@ GOOD_PROBE = 20.0
 """Seconds between two probes of a Hub that answers."""
 AWAY_PROBES = (1.0, 2.0, 4.0, 8.0)
 """Seconds before the next probe of a Hub that is away: a Hub that is back is noticed within 10 s."""
-_AWAY = {"offline", "not_the_hub", "unknown", "slow"}
+SOON = 0.3
+"""Seconds before rows that just came are drained: whoever wrote them is given the time to send them himself."""
+_PRUNE_STEPS = 10
+_log = logging.getLogger("aria.outbox")
 
 
 class Monitor:
@@ -39,18 +44,20 @@ class Monitor:
         self._link = link
         self._news: dict[str, Change] = {}
         self._fresh = asyncio.Event()
-        self._version = -1
-        self._foreign = ""
-        self._probe_at = 0.0
+        self._versions = (-1, -1)
+        self._foreign: Running | None = None
+        self._foreign_told = False
+        self._look_at = self._probe_at = 0.0
         self._drain_at: float | None = 0.0
-        self._failures = 0
-        self._unsaved: tuple[int, int] = (0, 0)
-        self._status = HubStatus()
+        self._failures = self._fruitless = 0
+        self._unsaved = (0, 0)
         self._rounds = 0
+        self._said: dict[str, str] = {}
 
     async def changes(self) -> AsyncIterator[Change]:
         """What changed, for ever; bursts collapse into the newest of each kind."""
         task = asyncio.create_task(self._work(), name="outbox monitor")
+        task.add_done_callback(lambda _: self._fresh.set())
         try:
             while True:
                 await self._fresh.wait()
@@ -60,37 +67,47 @@ class Monitor:
                     yield change
                 if task.done():
                     task.result()
+                    return
         finally:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
     def poke(self) -> None:
-        """Probes at once."""
+        """Probes at once, and drains if something may go."""
         self._probe_at = 0.0
-        self._failures = 0
+        self._failures = self._fruitless = 0
+        self._drain_soon()
+
+    def wrote(self) -> None:
+        """This process wrote something that waits."""
+        self._drain_soon()
+
+    def _drain_soon(self) -> None:
+        soon = self.clock.steady() + SOON
+        self._drain_at = soon if self._drain_at is None else min(self._drain_at, soon)
 
     def tell(self, change: Change) -> None:
         """Hands a change to whoever iterates; a newer one of its kind takes its place, but no end of a sync."""
         ended = isinstance(change.sync, SyncFinished)
+        if ended:
+            self._news.pop("sync", None)
         self._news[f"{change.what}{'-end' if ended else ''}"] = change
         self._fresh.set()
 
     async def _work(self) -> None:
-        drain: asyncio.Task[None] | None = None
         probe: asyncio.Task[None] | None = None
+        drain: asyncio.Task[None] | None = None
         try:
             while True:
                 now = self.clock.steady()
-                await self._quietly(self._look())
-                if probe is None or probe.done():
-                    if now >= self._probe_at and not self.syncer.busy:
-                        probe = asyncio.create_task(self._quietly(self._probe()))
-                    else:
-                        probe = None
+                if now >= self._look_at:
+                    await self._quietly("queue", self._look)
+                if now >= self._probe_at and not self.syncer.busy and (probe is None or probe.done()):
+                    probe = asyncio.create_task(self._quietly("hub", self._probe))
                 if self._may_drain(now) and (drain is None or drain.done()):
                     self._drain_at = None
-                    drain = asyncio.create_task(self._quietly(self._drain()))
+                    drain = asyncio.create_task(self._quietly("sync", self._drain))
                 await self.clock.sleep(TICK)
         finally:
             for task in (probe, drain):
@@ -98,52 +115,94 @@ class Monitor:
                     task.cancel()
             await asyncio.gather(*(t for t in (probe, drain) if t is not None), return_exceptions=True)
 
-    async def _quietly(self, step: Awaitable[None]) -> None:
-        """A step that fails says so and doesn't end the others: the queue may be locked or gone for a while."""
+    async def _quietly(self, name: str, step: Callable[[], Awaitable[None]]) -> None:
+        """A step that fails says so once and doesn't end the others: the queue may be locked or gone for a while."""
         try:
-            await step
+            await step()
+            self._said.pop(name, None)
+            return
         except (AriaError, OSError) as error:
-            self.tell(Change(what="notice", text=str(error)))
-            self._probe_at = max(self._probe_at, self.clock.steady() + AWAY_PROBES[-1])
+            said = str(error)
+        except Exception as error:
+            _log.exception("a step in the background failed")
+            said = f"{name}: {type(error).__name__}: {error}"
+        if self._said.get(name) != said:
+            self._said[name] = said
+            self.tell(Change(what="notice", text=said))
+        later = self.clock.steady() + AWAY_PROBES[-1]
+        match name:
+            case "queue":
+                self._look_at = later
+            case "hub":
+                self._probe_at = later
+            case _:
+                self._drain_at = later
+
+    # What others did
 
     async def _look(self) -> None:
         """Other connections' commits, and other processes' drains."""
-        version = await self.store.data_version()
-        if version == self._version:
+        if self.store.notice and self._said.get("file") != self.store.notice:
+            self._said["file"] = self.store.notice
+            self.tell(Change(what="notice", text=self.store.notice))
+        if self._foreign is not None and not self._foreign.alive:
+            await self._foreign_ended(self._foreign)
+        versions = await self.store.versions()
+        if versions == self._versions:
             return
-        first, self._version = self._version == -1, version
+        before, self._versions = self._versions, versions
         self.tell(Change(what="queue"))
+        if versions[1] == before[1] or before[1] == -1:
+            return  # our own commits
         running = await state.get(self.store, "drain", Running)
-        if running is not None and not self.syncer.busy and not first:
+        if running is not None and running.pid != os.getpid():
             self._foreign_drain(running)
-        if self._drain_at is None and not self.syncer.busy:
-            self._drain_at = self.clock.steady() + 0.5
+        if running is None or running.finished is not None or not running.alive:
+            self._drain_soon()
 
     def _foreign_drain(self, running: Running) -> None:
-        mark = f"{running.pid} {running.progress.done} {running.finished is not None}"
-        if mark == self._foreign:
-            return
-        self._foreign = mark
-        if running.finished is None:
+        if running.finished is None and running.alive:
+            self._foreign = running
+            self._foreign_told = True
             self.tell(Change(what="sync", sync=msgspec.structs.replace(running.progress, own=False)))
-        else:
+        elif running.finished is not None and self._foreign_told:
+            self._foreign, self._foreign_told = None, False
             self.tell(Change(what="sync", sync=SyncFinished(report=running.finished, own=False)))
-            self.tell(Change(what="tasks"))
-            self.tell(Change(what="insights"))
+            self._tell_lists()
+
+    async def _foreign_ended(self, dead: Running) -> None:
+        """The process that drained is gone, without a word."""
+        self._foreign, self._foreign_told = None, False
+        running = await state.get(self.store, "drain", Running)
+        if running is not None and running.run == dead.run and running.finished is None:
+            link = await self._link()
+            report = SyncReport(hub=link.status, stopped=True, sentence="the other program ended before its sync did")
+            self.tell(Change(what="sync", sync=SyncFinished(report=report, own=False)))
+            self._drain_soon()
+
+    def _tell_lists(self) -> None:
+        self.tell(Change(what="tasks"))
+        self.tell(Change(what="insights"))
+
+    # Probes
 
     async def _probe(self) -> None:
         link = await self._link()
-        before = link.status.state
+        before, knew = link.status.state, link.known
         found = await link.probe(min(5.0, self.config.hub.timeout))
         good = found.may_send
         self._failures = 0 if good else self._failures + 1
         self._probe_at = self.clock.steady() + self._pause(link, good)
         await self._count_probe(link, good)
         self._tell_hub(link)
-        if good and before not in ("online", "slow", "embedded"):
+        if link.restored and (knew is None or not knew.restored or "restored" not in self._said):
+            self._said["restored"] = link.restored
+            self.tell(Change(what="notice", text=link.status.reason))
+        learned = knew is not None and link.known is not None and knew.operations != link.known.operations
+        if good and (learned or before not in ("online", "slow", "embedded")):
+            self._fruitless = 0
             self._drain_at = self.clock.steady()
-            self.tell(Change(what="tasks"))
-            self.tell(Change(what="insights"))
+            self._tell_lists()
 
     def _pause(self, link: Link, good: bool) -> float:
         gate = link.gate
@@ -156,7 +215,6 @@ class Monitor:
 
     def _tell_hub(self, link: Link) -> None:
         status = msgspec.structs.replace(link.status, next_probe_in=max(0.0, self._probe_at - self.clock.steady()))
-        self._status = status
         self.tell(Change(what="hub", hub=status))
 
     async def _count_probe(self, link: Link, good: bool) -> None:
@@ -167,43 +225,38 @@ class Monitor:
             probes, answered = self._unsaved
             self._unsaved = (0, 0)
             await link.note_uptime(probes, answered)
-            await journal.prune(self.store, self.clock, self.config.queue.journal_days)
+            for _ in range(_PRUNE_STEPS):
+                if not await journal.prune(self.store, self.clock, self.config.queue.journal_days):
+                    break
         await link.refresh_uptime()
 
+    # Drains
+
     def _may_drain(self, now: float) -> bool:
-        return (
-            self.config.sync.automatic and self._drain_at is not None and now >= self._drain_at and not self.syncer.busy
-        )
+        due = self._drain_at is not None and now >= self._drain_at
+        return due and self.config.sync.automatic and not self.syncer.busy
 
     async def _drain(self) -> None:
         """Drains by itself when something may go; afterwards the next time is when the first row is due."""
         link = await self._link()
-        if link.gate is not None and link.gate.seconds(self.clock):
-            self._drain_at = self.clock.steady() + link.gate.seconds(self.clock)
+        if link.gate is not None and (wait := link.gate.seconds(self.clock)):
+            self._drain_at = self.clock.steady() + wait
             return
         if not await self.store.read("SELECT 1 FROM queue WHERE synced_at IS NULL LIMIT 1"):
             return
-        last: SyncFinished | None = None
+        told, last = False, SyncFinished(report=SyncReport())
         async for event in self.syncer.events(manual=False):
             if isinstance(event, SyncFinished):
                 last = event
-            elif event.total:
+            else:
+                told = True
                 self.tell(Change(what="sync", sync=event))
-        if last is not None and (last.report.synced or last.report.failed or last.report.superseded):
+        done = last.report.synced + last.report.superseded
+        if told or done:
             self.tell(Change(what="sync", sync=last))
-            self.tell(Change(what="tasks"))
-            self.tell(Change(what="insights"))
+            self._tell_lists()
+        self._fruitless = 0 if done else self._fruitless + 1
         self._tell_hub(link)
-        await self._plan_next(link)
-
-    async def _plan_next(self, link: Link) -> None:
-        found = await self.store.read(
-            "SELECT min(due) FROM queue WHERE synced_at IS NULL AND why IN ('backoff', 'in_doubt') AND due_boot = ?",
-            (self.clock.boot,),
-        )
-        now = self.clock.steady()
-        wait = link.gate.seconds(self.clock) if link.gate is not None else 0.0
-        if found[0][0] is not None:
-            self._drain_at = max(now + wait, float(found[0][0]), now + 0.2)
-        elif wait:
-            self._drain_at = now + wait
+        next_at = await schedule.next_drain(self.store, self.clock, await self._link(), self._fruitless)
+        if next_at is not None:
+            self._drain_at = next_at if self._drain_at is None else min(self._drain_at, next_at)

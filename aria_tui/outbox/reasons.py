@@ -26,6 +26,7 @@ SENTENCES: dict[str, str] = {
     "held_target": "for another Hub: {target}",
     "in_doubt": "sent, but not confirmed; will be sent again with the same key",
 }
+RESTORED = "paused: {why}; run `aria queue verify`"
 DEAD = "rejected: {why}"
 CONFLICT = "changed on both sides: {why}"
 DELIVERED = "{outcome} at {at}"
@@ -59,7 +60,7 @@ class Queue:
             return "behind", {"number": str(ahead)}
         if row.why == "held_operation":
             return "held_operation", {}
-        if self.gate is not None:
+        if self.gate is not None and (self.gate.code != "retry_after" or self.gate.seconds(self.clock)):
             return self._at_gate(self.gate)
         wait = seconds_until(self.clock, row.due, row.due_boot)
         if row.why == "in_doubt":
@@ -81,13 +82,16 @@ class Queue:
                 return "offline", {"since": gate.since, "why": gate.reason}
             case "retry_after":
                 return "retry_after", {"at": self._at(gate.seconds(self.clock))}
+            case "restored":
+                return "paused", {}
             case _:
                 return "paused", {"why": gate.reason}
 
     def _at(self, seconds: float) -> str:
         return write_time((self.clock.now() + timedelta(seconds=seconds)).replace(microsecond=0))
 
-
-def sentence(code: str, arguments: dict[str, str]) -> str:
-    """The English sentence."""
-    return SENTENCES[code].format(**arguments)
+    def sentence(self, code: str, arguments: dict[str, str]) -> str:
+        """The English sentence."""
+        if code == "paused" and self.gate is not None and self.gate.code == "restored":
+            return RESTORED.format(why=self.gate.reason)
+        return SENTENCES[code].format(**arguments)

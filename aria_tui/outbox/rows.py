@@ -9,14 +9,15 @@ from typing import Any
 import aiosqlite
 import msgspec
 
-from aria_tui.hub.contract import SCHEMA_VERSION, Op, data_problem, entity_of, read_time, write_time
+from aria_tui.hub.contract import SCHEMA_VERSION, Op, data_problem, entity_of, read_time, text_problem, write_time
 from aria_tui.outbox.ids import new_id
 from aria_tui.outbox.store import Store
 
 COLUMNS = (
-    "id, operation, payload, created_at, op_id, entity, origin, target, base_version, base, schema_version,"
-    " sent_at, tries, attempts, why, due, due_boot, error, edited_from"
+    "id, CAST(operation AS TEXT), CAST(payload AS TEXT), CAST(created_at AS TEXT), op_id, entity, origin, target,"
+    " base_version, base, schema_version, sent_at, tries, attempts, why, due, due_boot, error, edited_from"
 )
+"""What a stranger may have stored as something else is read as text."""
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True):
@@ -61,6 +62,16 @@ async def page(store: Store, after: int, limit: int) -> list[Row]:
     return [Row(*row) for row in await store.read(sql, (after, limit))]
 
 
+async def heads(store: Store, entity: str, number: int) -> bool:
+    """Whether nothing of its entity stands before a row: neither waiting nor parked."""
+    found = await store.read(
+        "SELECT 1 FROM queue WHERE synced_at IS NULL AND entity = ?1 AND id < ?2"
+        " UNION ALL SELECT 1 FROM parked WHERE entity = ?1 AND id < ?2 LIMIT 1",
+        (entity, number),
+    )
+    return not found
+
+
 async def of_entity(store: Store, entity: str) -> list[Row]:
     """What waits for one entity, by id."""
     sql = f"SELECT {COLUMNS} FROM queue WHERE synced_at IS NULL AND entity = ? ORDER BY id"  # noqa: S608
@@ -74,7 +85,7 @@ async def adopt_strangers(store: Store, target: str) -> int:
 
     async def job(connection: aiosqlite.Connection) -> int:
         found = await connection.execute_fetchall(
-            "SELECT id, operation, payload FROM queue WHERE op_id IS NULL AND synced_at IS NULL ORDER BY id"
+            "SELECT id, CAST(operation AS TEXT), CAST(payload AS TEXT) FROM queue WHERE op_id IS NULL AND synced_at IS NULL ORDER BY id"
         )
         changes = []
         for number, operation, payload in found:
@@ -99,14 +110,17 @@ def _stranger_entity(operation: str, payload: str, op_id: str) -> str:
 
 
 def unsendable(row: Row) -> str | None:
-    """Why a row can't be put on the wire at all, or None. Ours were validated when they were accepted."""
-    if row.ours:
-        return None
+    """Why a row can't be put on the wire at all, or None. Ours were validated when they were accepted, but a file that
+    was damaged may have changed them since."""
+    if why := text_problem(row.operation) or text_problem(row.payload):
+        return f"the text of it can't be sent: {why}"
     try:
-        value = row.arguments()
-    except (ValueError, RecursionError) as error:
+        value = msgspec.json.decode(row.payload)
+    except (msgspec.DecodeError, RecursionError) as error:
         return f"the payload is no JSON object ({error})"
-    return data_problem(value)
+    if not isinstance(value, dict):
+        return "the payload is no JSON object"
+    return None if row.ours else data_problem(value)
 
 
 def occurred_at(row: Row) -> str | None:

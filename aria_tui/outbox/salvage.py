@@ -6,88 +6,120 @@ Works on plain SQLite connections in a thread of its own, before the store opens
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sqlite3
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from aria_tui.errors import QueueUnavailable
 from aria_tui.outbox import schema
-from aria_tui.outbox.faults import Damaged, is_damage
+from aria_tui.outbox.faults import is_damage
 from aria_tui.outbox.lock import DrainLock
 
 _WAIT = 8.0
-_SIDE = ("", "-journal", "-wal", "-shm")
-_CARRIED = ("state", "targets", "id_map")
+_SIDES = ("-journal", "-wal", "-shm")
+_BY_NUMBER = ("queue", "parked")
+_OTHERS = ("state", "targets", "id_map")
+_GAP = 100_000
+"""The longest stretch of queue numbers between two bad places that is asked for one by one."""
 
 
-def put_aside(path: Path, reason: str) -> str:
-    """Moves the damaged set away under a new name, makes a new file with the rows that could be read, and gives the
-    sentence for the user: how many rows were saved and where the old file is.
+def put_aside(path: Path, reason: str, lock: DrainLock) -> str:
+    """Moves the damaged set away under a new name, puts a new file with the rows that could be read in its place, and
+    gives the sentence for the user: how many rows were saved and where the old file is.
 
-    Raises QueueUnavailable when another process is at work on the file and doesn't let go.
+    Under the drain lock, and under an exclusive lock of SQLite's where the file still has one. Empty: another process
+    was faster. Raises QueueUnavailable when another process is at work on the file and doesn't let go, sqlite3.Error
+    and OSError.
     """
-    with DrainLock(path) as lock:
-        deadline = time.monotonic() + _WAIT
-        while not lock.acquire():
-            if time.monotonic() > deadline:
-                raise QueueUnavailable(str(path), f"damaged ({reason}), and another process is sending from it")
-            time.sleep(0.05)
-        if _sound(path):
-            return ""  # another process was faster
-        old = _move(path)
-        waiting, parked, damaged_rows = _carry_over(old, path)
-        saved = f"{waiting} waiting" + (f" and {parked} parked" if parked else "")
-        lost = ", some rows could not be read" if damaged_rows else ""
-        return f"The queue file was damaged ({reason}). Saved: {saved}{lost}. The old file is kept as {old}"
+    with _drain_lock(path, reason, lock), contextlib.closing(_hold(path)) as holder:
+        if _sound(holder):
+            return ""
+        fresh = path.with_name(path.name + ".new")
+        waiting, parked, bad = _carry_over(path, fresh)
+        old = _swap(path, fresh)
+    saved = f"{waiting} waiting" + (f" and {parked} parked" if parked else "")
+    lost = ", some rows could not be read" if bad else ""
+    return f"The queue file was damaged ({reason}). Saved: {saved}{lost}. The old file is kept as {old}"
 
 
-def _sound(path: Path) -> bool:
-    """Holds the file exclusively for a moment and asks SQLite again."""
+@contextlib.contextmanager
+def _drain_lock(path: Path, reason: str, lock: DrainLock) -> Iterator[None]:
+    """Ours already where a drain of this process met the damage."""
+    if lock.held:
+        yield
+        return
+    deadline = time.monotonic() + _WAIT
+    while not lock.acquire():
+        if time.monotonic() > deadline:
+            raise QueueUnavailable(str(path), f"damaged ({reason}), and another process is sending from it")
+        time.sleep(0.05)
     try:
-        with contextlib.closing(sqlite3.connect(path, timeout=_WAIT, isolation_level=None)) as connection:
-            connection.execute("BEGIN EXCLUSIVE")
-            found = connection.execute("PRAGMA integrity_check(1)").fetchone()
-            connection.execute("ROLLBACK")
-            return bool(found == ("ok",))
+        yield
+    finally:
+        lock.release()
+
+
+def _hold(path: Path) -> sqlite3.Connection:
+    """A connection that holds the file exclusively, if it is still a database; nobody else commits meanwhile."""
+    holder = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
+    try:
+        holder.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        if not is_damage(error):
+            holder.close()
+            raise QueueUnavailable(str(path), f"damaged, and can't be locked: {error}") from error
+    return holder
+
+
+def _sound(holder: sqlite3.Connection) -> bool:
+    try:
+        return holder.in_transaction and holder.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
     except sqlite3.Error as error:
         if is_damage(error):
             return False
-        raise QueueUnavailable(str(path), f"damaged, and can't be locked: {error}") from error
+        raise
 
 
-def _move(path: Path) -> Path:
+def _swap(path: Path, fresh: Path) -> Path:
+    """The new file takes the place of the old one; there is never no file at the path, for another process would make
+    an empty one. The old journal goes first: it must not be met by the new file."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    for number in range(1000):
-        old = path.with_name(f"{path.name}.damaged-{stamp}{f'-{number}' if number else ''}")
-        if not old.exists():
-            break
-    for side in reversed(_SIDE):  # the database last: its journal must never be met without it
+    number = 0
+    while (old := path.with_name(f"{path.name}.damaged-{stamp}{f'-{number}' if number else ''}")).exists():
+        number += 1
+    try:
+        old.hardlink_to(path)
+    except OSError:
+        shutil.copy2(path, old)  # a file system without links
+    for side in _SIDES:
         source = path.with_name(path.name + side)
         if source.exists():
             source.rename(old.with_name(old.name + side))
+    fresh.rename(path)
     return old
 
 
-def _carry_over(old: Path, path: Path) -> tuple[int, int, bool]:
-    """Fills a new file at ``path``, complete before it gets its name. Gives waiting, parked, whether pages were bad."""
-    fresh = path.with_name(path.name + ".new")
-    for side in _SIDE:
+def _carry_over(path: Path, fresh: Path) -> tuple[int, int, bool]:
+    """Fills a new file, complete before it gets its name. Gives waiting, parked, whether something could not be read."""
+    for side in ("", *_SIDES):
         fresh.with_name(fresh.name + side).unlink(missing_ok=True)
     schema.make_file(fresh)
     with contextlib.closing(sqlite3.connect(fresh, isolation_level=None)) as target:
+        target.text_factory = _text
         target.execute("PRAGMA synchronous = EXTRA")
         target.execute("BEGIN")
-        for number, file in enumerate(sorted(schema.MIGRATIONS.glob("[0-9]*.sql")), 1):
-            for statement in schema.statements(file.read_text(encoding="utf-8")):
-                target.execute(statement)
-            target.execute(f"PRAGMA user_version = {number}")
+        schema.build(target)
         bad = False
-        for source in _readings(old):
-            bad = _copy_all(source, target) or bad
+        for source in _readings(path, fresh.parent):
+            source.text_factory = _text
+            bad = _copy_all(source, target)
+            if not bad:
+                break
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # Whether they were sent is not known any more, so nothing of it may be folded or changed.
         unsent = "synced_at IS NULL AND sent_at IS NULL"
@@ -95,70 +127,88 @@ def _carry_over(old: Path, path: Path) -> tuple[int, int, bool]:
         waiting = target.execute("SELECT count(*) FROM queue WHERE synced_at IS NULL").fetchone()[0]
         parked = target.execute("SELECT count(*) FROM parked").fetchone()[0]
         target.execute("COMMIT")
-    fresh.rename(path)
     return waiting, parked, bad
 
 
-def _readings(old: Path) -> Iterator[sqlite3.Connection]:
-    """The old file as it is, then what the sqlite3 program's ``.recover`` makes of a copy, where it is installed."""
-    with contextlib.closing(sqlite3.connect(f"{old.as_uri()}?mode=ro&immutable=1", uri=True)) as source:
-        yield source
+def _readings(path: Path, folder: Path) -> Iterator[sqlite3.Connection]:
+    """A copy of the whole set, opened as after a crash; the bytes of the file alone; what ``.recover`` makes of it."""
+    with tempfile.TemporaryDirectory(prefix=".salvage-", dir=folder) as scratch:
+        copy = Path(scratch) / path.name
+        shutil.copyfile(path, copy)
+        for side in _SIDES[:2]:
+            if (source := path.with_name(path.name + side)).exists():
+                shutil.copyfile(source, copy.with_name(copy.name + side))
+        with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+            yield connection
+        shutil.copyfile(path, copy)
+        with contextlib.closing(sqlite3.connect(f"{copy.as_uri()}?immutable=1", uri=True)) as connection:
+            yield connection
+        with contextlib.closing(sqlite3.connect(":memory:")) as recovered:
+            # What comes before a broken statement is good.
+            with contextlib.suppress(sqlite3.Error):
+                recovered.executescript(_recover(copy))
+            yield recovered
+
+
+def _recover(copy: Path) -> str:
     try:
-        script = subprocess.run(
-            ["sqlite3", "-readonly", str(old), ".recover"], capture_output=True, timeout=60, check=False
-        ).stdout.decode("utf-8", "replace")
+        command = ["sqlite3", "-readonly", str(copy), ".recover"]
+        return subprocess.run(command, capture_output=True, timeout=60, check=False).stdout.decode("utf-8", "replace")
     except (OSError, subprocess.TimeoutExpired):
-        return
-    with contextlib.closing(sqlite3.connect(":memory:")) as recovered:
-        # What comes before a broken statement is good.
-        with contextlib.suppress(sqlite3.Error):
-            recovered.executescript(script)
-        yield recovered
+        return ""  # the program is not installed
 
 
 def _copy_all(source: sqlite3.Connection, target: sqlite3.Connection) -> bool:
     """Copies what can be read and is not there yet; True when something could not be read."""
     bad = False
-    for table in ("queue", "parked", *_CARRIED):
-        key = "id" if table in ("queue", "parked") else None
-        columns = [row[1] for row in target.execute(f"PRAGMA table_info({table})")]
+    for table in (*_BY_NUMBER, *_OTHERS):
         try:
             there = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
         except sqlite3.Error:
             bad = True
             continue
-        names = [c for c in columns if c in there]
-        if not names:
+        columns = {row[1]: row[2] for row in target.execute(f"PRAGMA table_info({table})") if row[1] in there}
+        if not columns:
             bad = bad or table == "queue"
-            continue
-        if key:
-            bad = _copy_by_id(source, target, table, names) or bad
+        elif table in _BY_NUMBER:
+            bad = _copy_by_number(source, target, table, columns) or bad
         else:
+            bad = _copy_rows(source, target, table, columns, "")[0] or bad
+    return bad
+
+
+def _text(raw: bytes) -> str | bytes:
+    """A flipped byte may have made something else of a text; it is kept as it is."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+def _copy_by_number(source: sqlite3.Connection, target: sqlite3.Connection, table: str, names: dict[str, str]) -> bool:
+    """Walks the table forward, past a bad page from the other end, and asks for what lies between one by one."""
+    bad, first = _copy_rows(source, target, table, names, "ORDER BY rowid")
+    if not bad:
+        return False
+    _, last = _copy_rows(source, target, table, names, "ORDER BY rowid DESC")
+    for number in range(first + 1, min(last or first + _GAP, first + _GAP)):
+        _copy_rows(source, target, table, names, f"WHERE rowid = {number}")
+    return True
+
+
+def _copy_rows(
+    source: sqlite3.Connection, target: sqlite3.Connection, table: str, names: dict[str, str], which: str
+) -> tuple[bool, int]:
+    """Gives whether the reading broke off, and the last row's number. Rows that don't fit the table (a flipped byte
+    made a type or a NULL) cost themselves only."""
+    last = 0
+    marks = ", ".join("CAST(? AS TEXT)" if kind == "TEXT" else "?" for kind in names.values())
+    put = f"INSERT OR IGNORE INTO {table}({', '.join(names)}) VALUES ({marks})"  # noqa: S608
+    try:
+        for row in source.execute(f"SELECT {', '.join(names)} FROM {table} NOT INDEXED {which}"):  # noqa: S608
+            last = row[0] if isinstance(row[0], int) else last
             with contextlib.suppress(sqlite3.Error):
-                for row in source.execute(f"SELECT {', '.join(names)} FROM {table}"):  # noqa: S608
-                    _put(target, table, names, row)
-    return bad
-
-
-def _copy_by_id(source: sqlite3.Connection, target: sqlite3.Connection, table: str, names: list[str]) -> bool:
-    """Walks the table forward, then past a bad page from the other end."""
-    bad = False
-    for order in ("ASC", "DESC"):
-        try:
-            sql = f"SELECT {', '.join(names)} FROM {table} NOT INDEXED ORDER BY rowid {order}"  # noqa: S608
-            for row in source.execute(sql):
-                _put(target, table, names, row)
-            return bad
-        except (sqlite3.Error, UnicodeDecodeError):
-            bad = True
-    return bad
-
-
-def _put(target: sqlite3.Connection, table: str, names: list[str], row: tuple[Any, ...]) -> None:
-    """Rows that don't fit the table (a flipped byte made a type or a NULL) cost themselves only."""
-    marks = ", ".join("?" * len(names))
-    with contextlib.suppress(sqlite3.Error):
-        target.execute(f"INSERT OR IGNORE INTO {table}({', '.join(names)}) VALUES ({marks})", row)  # noqa: S608
-
-
-__all__ = ["Damaged", "put_aside"]
+                target.execute(put, row)
+    except sqlite3.Error:
+        return True, last
+    return False, last

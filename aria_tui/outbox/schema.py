@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from pathlib import Path
@@ -24,24 +25,43 @@ def make_file(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
+def refuse_newer(path: Path) -> None:
+    """Raises NewerVersion before a connection that may write was opened: at its close SQLite may move a -wal into the
+    file, and that would touch it.
+
+    By SQLite, not by open(): closing a file gives up every lock that this process has on it (sqlite.org/howtocorrupt,
+    section 2.2).
+    """
+    wal = path.with_name(path.name + "-wal")
+    modes = ["immutable=1"] + (["mode=ro"] if wal.exists() and wal.stat().st_size else [])
+    for mode in modes:  # what the header should say may still be in the -wal
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(_look(path, mode)) as connection:
+            _compare(path, connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _look(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=1)
+
+
+def _compare(path: Path, version: int) -> None:
+    latest = len(_migrations())
+    if version > latest:
+        reason = f"made by a newer version (schema {version}, this program knows {latest})"
+        raise NewerVersion(str(path), reason, hint="update this program")
+
+
 async def prepare(connection: aiosqlite.Connection, path: Path, journal: str) -> str:
     """Brings an open file to this program's shape and gives the journal mode it ended in.
 
     Raises NewerVersion before anything was written, Damaged, and sqlite3.Error.
     """
-    latest = len(_migrations())
     version = await _one(connection, "PRAGMA user_version")
-    if version > latest:
-        raise NewerVersion(
-            str(path),
-            f"made by a newer version (schema {version}, this program knows {latest})",
-            hint="update this program",
-        )
+    _compare(path, version)
     if 0 < path.stat().st_size <= CHECKED_BYTES:
         await _check(connection)
     mode = await _journal(connection, path, journal)
-    if version < latest:
-        await _migrate(connection, path)
+    if version < len(_migrations()):
+        await _migrate(connection)
     return mode
 
 
@@ -58,16 +78,20 @@ async def _journal(connection: aiosqlite.Connection, path: Path, wanted: str) ->
     if wanted == "wal" and network_file_system(path):
         wanted = "delete"
     if mode != wanted:
+        patience = await _one(connection, "PRAGMA busy_timeout")
+        await connection.execute("PRAGMA busy_timeout = 200")  # it can wait for another time
         try:
             mode = str(await _one(connection, f"PRAGMA journal_mode = {wanted}"))
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
+        finally:
+            await connection.execute(f"PRAGMA busy_timeout = {patience}")
     await connection.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")
     return mode
 
 
-async def _migrate(connection: aiosqlite.Connection, path: Path) -> None:
+async def _migrate(connection: aiosqlite.Connection) -> None:
     """All missing steps and the new version number in one transaction: after a crash it is the old file, or the new."""
     await connection.execute("BEGIN IMMEDIATE")
     try:
@@ -82,6 +106,14 @@ async def _migrate(connection: aiosqlite.Connection, path: Path) -> None:
         if connection.in_transaction:
             await connection.execute("ROLLBACK")
         raise
+
+
+def build(connection: sqlite3.Connection) -> None:
+    """All steps, in a new file, inside a transaction of the caller's."""
+    for number, file in enumerate(_migrations(), 1):
+        for statement in statements(file.read_text(encoding="utf-8")):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {number}")
 
 
 def statements(script: str) -> list[str]:

@@ -15,7 +15,7 @@ from aria_tui.outbox.verdict import Verdict
 
 _PARKED = (
     "id, operation, payload, created_at, error, op_id, entity, origin, target, base_version, base, schema_version,"
-    " sent_at, tries, attempts, edited_from"
+    " sent_at, tries, attempts, edited_from, asked"
 )
 Judged = tuple[Row, Verdict]
 
@@ -53,19 +53,24 @@ async def mark_sent(connection: aiosqlite.Connection, rows: Sequence[Row], now: 
     )
 
 
-async def unmark(connection: aiosqlite.Connection, rows: Sequence[Row], reason: str) -> None:
-    """The request reached nobody: what had never been sent still has never been sent."""
-    fresh = [row for row in rows if row.sent_at is None]
-    sent = [row for row in rows if row.sent_at is not None]
-    await connection.execute(
-        "UPDATE queue SET sent_at = NULL, tries = tries - 1, why = NULL, error = ?"
-        " WHERE id IN (SELECT value FROM json_each(?)) AND synced_at IS NULL",
-        (reason, id_list(fresh)),
+async def still_there(connection: aiosqlite.Connection, rows: Sequence[Row]) -> list[Row]:
+    """The rows that wait as they were read: not edited, discarded, or marked by a stranger since."""
+    found = await connection.execute_fetchall(
+        "SELECT id, op_id FROM queue WHERE synced_at IS NULL AND id IN (SELECT value FROM json_each(?))",
+        (id_list(rows),),
     )
-    await connection.execute(
-        "UPDATE queue SET tries = tries - 1, error = ?"
-        " WHERE id IN (SELECT value FROM json_each(?)) AND synced_at IS NULL",
-        (reason, id_list(sent)),
+    keys = dict(found)  # type: ignore[arg-type]
+    return [row for row in rows if keys.get(row.id) == row.op_id]
+
+
+async def unmark(connection: aiosqlite.Connection, rows: Sequence[Row], reason: str, *, reached: bool) -> None:
+    """An attempt that did nothing at the Hub: each row is as it was before. Where the request ``reached`` nobody, what
+    had never been sent still has never been sent."""
+    sent = "sent_at" if reached else "CASE WHEN ?1 IS NULL THEN NULL ELSE sent_at END"
+    await connection.executemany(
+        f"UPDATE queue SET sent_at = {sent}, tries = tries - (NOT ?2), why = ?3, due = ?4, due_boot = ?5, error = ?6"  # noqa: S608
+        " WHERE id = ?7 AND synced_at IS NULL",
+        [(row.sent_at, reached, row.why, row.due, row.due_boot, reason, row.id) for row in rows],
     )
 
 
@@ -109,11 +114,10 @@ async def _settle_one(
 ) -> Tally:
     match verdict.fate:
         case "dead":
-            await park(connection, row, "dead", now, verdict)
-            return Tally(dead_letters=1, failed=1)
+            dead = await park(connection, row, "dead", now, verdict)
+            return Tally(dead_letters=dead, failed=dead)
         case "conflict":
-            await park(connection, row, "conflict", now, verdict)
-            return Tally(conflicts=1)
+            return Tally(conflicts=await park(connection, row, "conflict", now, verdict))
         case "held":
             await connection.execute(
                 "UPDATE queue SET why = 'held_operation', error = ? WHERE id = ?", (verdict.error, row.id)
@@ -142,8 +146,8 @@ async def spend(
     if attempts >= max_attempts:
         await connection.execute("UPDATE queue SET attempts = ? WHERE id = ?", (attempts, row.id))
         error = f"given up after {attempts} attempts: {verdict.error}"
-        await park(connection, row, "dead", now, msgspec.structs.replace(verdict, error=error))
-        return Tally(dead_letters=1, failed=1)
+        dead = await park(connection, row, "dead", now, msgspec.structs.replace(verdict, error=error))
+        return Tally(dead_letters=dead, failed=dead)
     due = clock.steady() + backoff.delay(clock, attempts, retry_after=retry_after)
     await connection.execute(
         "UPDATE queue SET attempts = ?, why = ?, due = ?, due_boot = ?, error = ? WHERE id = ?",
@@ -152,8 +156,9 @@ async def spend(
     return Tally(failed=1)
 
 
-async def park(connection: aiosqlite.Connection, row: Row, kind: str, now: str, verdict: Verdict) -> None:
-    """Copies a row unchanged into the table of parked rows and takes it out of the queue."""
+async def park(connection: aiosqlite.Connection, row: Row, kind: str, now: str, verdict: Verdict) -> int:
+    """Copies a row unchanged into the table of parked rows and takes it out of the queue; how many that were: none,
+    where a stranger deleted it meanwhile."""
     problem = msgspec.json.encode(verdict.problem).decode() if verdict.problem else None
     current = verdict.result.current if verdict.result else None
     theirs = msgspec.json.encode(current).decode() if current is not None else None
@@ -163,7 +168,8 @@ async def park(connection: aiosqlite.Connection, row: Row, kind: str, now: str, 
         (kind, now, problem, theirs, row.id),
     )
     await connection.execute("UPDATE parked SET error = ? WHERE id = ?", (verdict.error, row.id))
-    await connection.execute("DELETE FROM queue WHERE id = ? AND synced_at IS NULL", (row.id,))
+    cursor = await connection.execute("DELETE FROM queue WHERE id = ? AND synced_at IS NULL", (row.id,))
+    return cursor.rowcount
 
 
 async def unpark(connection: aiosqlite.Connection, number: int) -> None:

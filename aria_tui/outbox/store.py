@@ -1,52 +1,40 @@
 """The queue's file: opened with care, written by one task over one connection, read over another (queue.md).
 
 What waits to be written is committed together, so that many callers share one sync to disk. Everything else that
-writes is a job that runs in a transaction of its own, in the order in which it came.
+writes is a job that runs in a transaction of its own, in the order in which it came. The writer task alone opens and
+renews the connections, so that no caller's cancellation leaves one half made.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import aiosqlite
-import msgspec
 
-from aria_tui.errors import NotSaved, QueueFull, QueueUnavailable
+from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.outbox import schema
-from aria_tui.outbox.faults import Damaged, explain, is_damage
+from aria_tui.outbox.faults import Damaged, explain, is_busy, is_damage
+from aria_tui.outbox.ids import new_id
+from aria_tui.outbox.inserting import NUMBERS, Accepted, NewRow, insert_all, insert_each
+from aria_tui.outbox.lock import DrainLock
 
 T = TypeVar("T")
 Job = Callable[[aiosqlite.Connection], Awaitable[T]]
 
+_MARK = "INSERT OR REPLACE INTO state(name, value) VALUES ('commit', json_quote(?))"
+_MARKED = "SELECT 1 FROM state WHERE name = 'commit' AND value = json_quote(?)"
 BUSY_MS = 8_000
 """How long a statement waits for another program's lock: a save is answered within 10 s in all."""
-
-_COLUMNS = "operation, payload, created_at, op_id, entity, origin, target, base_version, base, sent_at, edited_from"
-_MARKS = ", ".join("?" * 11)
-_FIELDS = ", ".join(f"json_extract(value, '$[{n}]')" for n in range(11))
-_ROOM = "(SELECT total(waiting) FROM counters)"
-
-
-class NewRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A row to be accepted, in the order of the columns."""
-
-    operation: str
-    payload: str
-    created_at: str
-    op_id: str
-    entity: str
-    origin: str
-    target: str
-    base_version: int | None = None
-    base: str | None = None
-    sent_at: str | None = None
-    edited_from: str | None = None
+_STILL_BUSY = 1.0
+"""Seconds for which a file that was found locked is not waited for once more."""
 
 
 class _Insert:
@@ -55,23 +43,28 @@ class _Insert:
     def __init__(self, row: NewRow) -> None:
         self.row = row
         self.taken = self.withdrawn = False
-        self.done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.done: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
 
 
 class _Work:
-    def __init__(self, job: Job[Any]) -> None:
-        self.job = job
+    """A job for the writer. None: only see to it that the file is open; ``damage``: why it has to be put aside."""
+
+    def __init__(self, job: Job[Any] | None, damage: str = "") -> None:
+        self.job, self.damage = job, damage
         self.done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
 
 class Store:
     """``queue.db`` as one process has it open.
 
-    ``notice`` is a banner for the user, set when a damaged file was put aside at opening.
+    ``notice`` is a banner for the user, set when a damaged file was put aside. ``lock`` is this process's drain lock.
     """
 
-    def __init__(self, path: Path, *, journal: str = "delete", limit: int = 100_000) -> None:
+    def __init__(
+        self, path: Path, *, journal: str = "delete", limit: int = 100_000, lock: DrainLock | None = None
+    ) -> None:
         self.path, self.limit, self.journal = path, limit, journal
+        self.lock = lock or DrainLock(path)
         self.notice: str | None = None
         self.journal_found = ""
         self._writer: aiosqlite.Connection | None = None
@@ -79,8 +72,8 @@ class Store:
         self._inode: tuple[int, int] = (0, 0)
         self._jobs: asyncio.Queue[_Insert | _Work | None] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
-        self._opening = asyncio.Lock()
         self._reading = asyncio.Lock()
+        self._busy: tuple[float, QueueUnavailable] | None = None
         self._closed = False
 
     async def open(self) -> None:
@@ -88,29 +81,24 @@ class Store:
 
         Damage found here or later is put aside and what can be read is carried over (``salvage``).
         """
-        async with self._opening:
-            if self._writer is None:
-                self._writer = await self._connect_whole()
-                self._task = asyncio.create_task(self._write_all(), name="outbox writer")
+        if self._writer is None or self._moved():
+            await self._wait_for(_Work(None))
 
     async def close(self) -> None:
         """Commits what was handed in, then closes both connections."""
         self._closed = True
         if self._task is not None:
             self._jobs.put_nowait(None)
-            await self._task
+            await asyncio.shield(self._task)
             self._task = None
-        for connection in (self._reader, self._writer):
-            if connection is not None:
-                await connection.close()
-        self._reader = self._writer = None
+        await self._drop()
 
-    async def insert(self, row: NewRow) -> int:
-        """Commits a row and gives its queue number. Raises NotSaved when, and only when, it was not committed.
+    async def insert(self, row: NewRow) -> Accepted:
+        """Commits a row. Raises NotSaved when, and only when, it was not committed; InvalidInput for a caller's key
+        that stands for something else.
 
         A caller that is cancelled before the row was taken withdraws it; afterwards the cancellation waits.
         """
-        await self.open()
         item = _Insert(row)
         self._hand_in(item)
         try:
@@ -123,81 +111,60 @@ class Store:
             raise
 
     async def write(self, job: Job[T]) -> T:
-        """Runs a job in one transaction of its own, whole or not at all; a cancellation waits for its end."""
-        await self.open()
-        work = _Work(job)
-        self._hand_in(work)
-        try:
-            result: T = await asyncio.shield(work.done)
-        except asyncio.CancelledError:
-            await _finish(work.done)
-            raise
+        """Runs a job in one transaction of its own, whole or not at all; a cancellation waits for its end.
+
+        The job may run twice (in a file that takes the place of a damaged one), so it keeps nothing of its own.
+        Raises NotSaved, QueueUnavailable.
+        """
+        result: T = await self._wait_for(_Work(job))
         return result
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Rows of a query, over a connection that never writes."""
-        await self.open()
-        async with self._reading:
+        """Rows of a query, over a connection that never writes. Raises QueueUnavailable."""
+        for last in (False, True):
+            await self.open()
             try:
-                if self._reader is None or self._moved():
-                    await self._open_reader()
-                assert self._reader is not None
-                return list(await self._reader.execute_fetchall(sql, parameters))
+                async with self._reading:
+                    return await self._fetch(sql, parameters)
             except sqlite3.Error as error:
-                if is_damage(error):
-                    await self._renew()
-                raise self._unavailable(error) from error
+                if last or not is_damage(error):
+                    raise self._unavailable(error) from error
+                await self._wait_for(_Work(None, damage=str(error)))
+        raise AssertionError("unreachable")
 
-    async def data_version(self) -> int:
-        """A number that changes whenever any other connection, of whatever process, has committed."""
-        row = (await self.read("PRAGMA data_version"))[0]
-        return int(row[0])
+    async def versions(self) -> tuple[int, int]:
+        """Two numbers: the first changes when anybody commits, the second when another process does."""
+        anybody = (await self.read("PRAGMA data_version"))[0][0]
+        writer = self._writer
+        if writer is None:
+            return int(anybody), -1
+        return int(anybody), int(list(await writer.execute_fetchall("PRAGMA data_version"))[0][0])
 
-    # Opening
-
-    async def _connect_whole(self) -> aiosqlite.Connection:
-        """A connection to a file that is whole: a damaged one is put aside once."""
+    async def _fetch(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
+        if self._reader is None:
+            reader = await _open_connection(self.path)
+            await reader.execute("PRAGMA query_only = ON")
+            self._reader = reader
         try:
-            return await self._connect()
-        except Damaged as damage:
-            from aria_tui.outbox import salvage
-
-            self.notice = await asyncio.to_thread(salvage.put_aside, self.path, str(damage))
-        try:
-            return await self._connect()
-        except Damaged as damage:
-            raise QueueUnavailable(str(self.path), str(damage)) from damage
-
-    async def _connect(self) -> aiosqlite.Connection:
-        connection: aiosqlite.Connection | None = None
-        try:
-            schema.make_file(self.path)
-            connection = await _open_connection(self.path)
-            self.journal_found = await schema.prepare(connection, self.path, self.journal)
-            self._inode = self._stat()
-        except (OSError, sqlite3.Error) as error:
-            if connection is not None:
-                await connection.close()
-            if isinstance(error, sqlite3.Error) and is_damage(error):
-                raise Damaged(str(error)) from error
-            raise self._unavailable(error) from error
-        except BaseException:
-            if connection is not None:
-                await connection.close()
-            raise
-        return connection
-
-    async def _open_reader(self) -> None:
-        if self._reader is not None:
-            await self._reader.close()
-            self._reader = None
-        reader = await _open_connection(self.path)
-        await reader.execute("PRAGMA query_only = ON")
-        self._reader = reader
+            return list(await self._reader.execute_fetchall(sql, parameters))
+        except sqlite3.OperationalError as error:
+            if "decode" not in str(error):
+                raise
+            # Somebody stored bytes that are no text: they are read so that they can be told, and never sent.
+            self._reader.text_factory = _lossless
+            return list(await self._reader.execute_fetchall(sql, parameters))
 
     def _unavailable(self, error: Exception) -> QueueUnavailable:
         reason, hint = explain(error, self.path)
         return QueueUnavailable(str(self.path), reason, hint=hint)
+
+    def _not_saved(self, error: Exception) -> Exception:
+        if isinstance(error, QueueUnavailable):
+            return NotSaved(error.reason, path=error.path, hint=error.hint)
+        if isinstance(error, sqlite3.Error):
+            reason, hint = explain(error, self.path)
+            return NotSaved(reason, path=str(self.path), hint=hint)
+        return NotSaved(f"{type(error).__name__}: {error}", path=str(self.path))
 
     def _stat(self) -> tuple[int, int]:
         found = os.stat(self.path)  # noqa: PTH116 - microseconds, and on the path of every save
@@ -210,26 +177,29 @@ class Store:
         except OSError:
             return True
 
-    async def _renew(self) -> None:
-        """Takes the file that now stands at the path."""
-        async with self._opening:
-            if self._writer is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    await self._writer.close()
-            if self._reader is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    await self._reader.close()
-            self._reader = None
-            self._writer = await self._connect_whole()
-
-    # The writer task
+    # Handing in
 
     def _hand_in(self, item: _Insert | _Work) -> None:
         if self._closed:
             raise NotSaved("the program is closing", path=str(self.path))
+        if self._task is None:
+            self._task = asyncio.create_task(self._work_off(), name="outbox writer")
         self._jobs.put_nowait(item)
 
-    async def _write_all(self) -> None:
+    async def _wait_for(self, work: _Work) -> Any:
+        if self._closed:
+            raise QueueUnavailable(str(self.path), "the program is closing")
+        self._hand_in(work)
+        try:
+            return await asyncio.shield(work.done)
+        except asyncio.CancelledError:
+            if work.job is not None:
+                await _finish(work.done)
+            raise
+
+    # The writer task
+
+    async def _work_off(self) -> None:
         held: _Insert | _Work | None = None
         while True:
             item = held or await self._jobs.get()
@@ -237,23 +207,24 @@ class Store:
             if item is None:
                 return
             if isinstance(item, _Work):
-                await self._answer(item, self._transact(item.job))
+                await self._do(item)
                 continue
-            inserts = [item]
-            stop = False
+            inserts, stop = [item], False
             while not self._jobs.empty():
                 following = self._jobs.get_nowait()
                 if not isinstance(following, _Insert):
                     held, stop = following, following is None
                     break
                 inserts.append(following)
-            await self._insert_all([i for i in inserts if not i.withdrawn])
+            await self._insert([i for i in inserts if not i.withdrawn])
             if stop:
                 return
 
-    async def _answer(self, work: _Work, run: Awaitable[Any]) -> None:
+    async def _do(self, work: _Work) -> None:
         try:
-            result = await run
+            if work.damage:
+                await self._reconnect(work.damage)
+            result = await self._connected() if work.job is None else await self._transact(work.job)
         except Exception as error:  # noqa: BLE001 - handed to whoever waits for the job
             work.done.set_exception(error)
             work.done.exception()  # a caller that was cancelled doesn't fetch it
@@ -262,109 +233,42 @@ class Store:
 
     async def _transact(self, job: Job[T]) -> T:
         """BEGIN IMMEDIATE … COMMIT: a read that is later raised to a write can't be met by SQLITE_BUSY_SNAPSHOT."""
-        for attempt in (1, 2):
-            assert self._writer is not None
+        for last in (False, True):
+            connection = await self._connected()
+            mark = ""
             try:
-                await self._writer.execute("BEGIN IMMEDIATE")
+                await connection.execute("BEGIN IMMEDIATE")
                 try:
-                    result = await job(self._writer)
-                    await self._writer.execute("COMMIT")
+                    before = connection.total_changes
+                    result = await job(connection)
+                    if connection.total_changes != before:
+                        mark = new_id()
+                        await connection.execute(_MARK, (mark,))
+                    await connection.execute("COMMIT")
                 except BaseException:
-                    await _roll_back(self._writer)
+                    await _roll_back(connection)
                     raise
             except sqlite3.Error as error:
-                if is_damage(error) and attempt == 1:
-                    await self._renew()
+                if is_damage(error) and not last:
+                    await self._reconnect(str(error))
                     continue
-                reason, hint = explain(error, self.path)
-                raise NotSaved(reason, path=str(self.path), hint=hint) from error
-            if not self._moved():
-                return result
-            await self._renew()
-            if attempt == 2:
-                return result
-        raise AssertionError("unreachable")
+                if mark and not is_busy(error) and await self._find_after_all(_MARKED, mark):
+                    break
+                raise self._not_saved(error) from error
+            if last or not self._moved():
+                break
+            # Committed into a file that was put aside meanwhile: once more, into the one that took its place.
+        return result
 
-    async def _insert_all(self, items: list[_Insert]) -> None:
+    async def _insert(self, items: list[_Insert]) -> None:
         if not items:
             return
         for item in items:
             item.taken = True
         try:
-            await self._insert_once(items)
-            if self._moved():
-                # Committed into a file that was put aside meanwhile: again into the new one, with the same keys.
-                await self._renew()
-                await self._insert_each(items)
-        except (sqlite3.Error, QueueUnavailable) as error:
-            if isinstance(error, sqlite3.Error) and is_damage(error):
-                await self._insert_after_damage(items)
-            else:
-                self._refuse(items, error)
-
-    async def _insert_after_damage(self, items: list[_Insert]) -> None:
-        try:
-            await self._renew()
-            await self._insert_each(items)
-        except (sqlite3.Error, QueueUnavailable) as error:
-            self._refuse(items, error)
-
-    def _refuse(self, items: list[_Insert], error: Exception) -> None:
-        for item in items:
-            if not item.done.done():
-                if isinstance(error, sqlite3.Error):
-                    reason, hint = explain(error, self.path)
-                    refusal: Exception = NotSaved(reason, path=str(self.path), hint=hint)
-                else:
-                    refusal = NotSaved(str(error))
-                item.done.set_exception(refusal)
-                item.done.exception()
-
-    async def _insert_once(self, items: list[_Insert]) -> None:
-        """All rows by one statement, which is a transaction of its own; where one of them can't be kept, one by one."""
-        assert self._writer is not None
-        if len(items) == 1:
-            row = msgspec.structs.astuple(items[0].row)
-            sql = f"INSERT INTO queue({_COLUMNS}) SELECT {_MARKS} WHERE {_ROOM} < ? RETURNING id, op_id"
-            parameters: tuple[Any, ...] = (*row, self.limit)
-        else:
-            rows = msgspec.json.encode([item.row for item in items]).decode()
-            sql = (
-                f"INSERT INTO queue({_COLUMNS}) SELECT {_FIELDS} FROM json_each(?)"  # noqa: S608
-                f" WHERE {_ROOM} + ? <= ? ORDER BY key RETURNING id, op_id"
-            )
-            parameters = (rows, len(items), self.limit)
-        try:
-            made = list(await self._writer.execute_fetchall(sql, parameters))
-        except sqlite3.IntegrityError:
-            made = []
-        if len(made) != len(items):
-            await self._insert_each(items)
-            return
-        if self._moved():
-            return  # the caller inserts again
-        numbers = {op_id: number for number, op_id in made}
-        for item in items:
-            item.done.set_result(numbers[item.row.op_id])
-
-    async def _insert_each(self, items: list[_Insert]) -> None:
-        """Each row under a savepoint of its own; a key that is there already gives the row that bears it."""
-        assert self._writer is not None
-        outcomes: list[int | Exception] = []
-        await self._writer.execute("BEGIN IMMEDIATE")
-        try:
-            for item in items:
-                await self._writer.execute("SAVEPOINT row")
-                try:
-                    outcomes.append(await self._insert_row(item.row))
-                except (sqlite3.IntegrityError, QueueFull) as error:
-                    await self._writer.execute("ROLLBACK TO row")
-                    outcomes.append(error if isinstance(error, QueueFull) else NotSaved(str(error)))
-                await self._writer.execute("RELEASE row")
-            await self._writer.execute("COMMIT")
-        except BaseException:
-            await _roll_back(self._writer)
-            raise
+            outcomes = await self._insert_whole([item.row for item in items])
+        except Exception as error:  # noqa: BLE001 - the writer lives on, whatever it was, and every caller hears of it
+            outcomes = [self._not_saved(error) for _ in items]
         for item, outcome in zip(items, outcomes, strict=True):
             if isinstance(outcome, Exception):
                 item.done.set_exception(outcome)
@@ -372,26 +276,114 @@ class Store:
             else:
                 item.done.set_result(outcome)
 
-    async def _insert_row(self, row: NewRow) -> int:
+    async def _insert_whole(self, rows: list[NewRow]) -> list[Accepted | Exception]:
+        """Commits rows and gives what became of each. Raises sqlite3.Error and QueueUnavailable: nothing was committed."""
+        insert = insert_all
+        for last in (False, True):
+            connection = await self._connected()
+            try:
+                outcomes = await insert(connection, rows, self.limit, self.path)
+            except sqlite3.Error as error:
+                if is_busy(error) or last:
+                    raise
+                if is_damage(error):
+                    await self._reconnect(str(error))
+                else:
+                    made = await self._find_after_all(NUMBERS, json.dumps([row.op_id for row in rows]))
+                    if len(made) != len(rows):
+                        raise
+                    found = {op_id: Accepted(number, target) for number, op_id, target in made}
+                    return [found[row.op_id] for row in rows]
+            else:
+                if last or not self._moved():
+                    break
+            # Into the file that took the place of a damaged one, with the same keys: some may be carried over.
+            insert = insert_each
+        return outcomes
+
+    async def _find_after_all(self, sql: str, *parameters: str) -> list[Any]:
+        """The disk failed in the middle of a commit, or just after it: a fresh connection rolls back what was not
+        committed, and knows."""
+        with contextlib.suppress(sqlite3.Error, QueueUnavailable):
+            await self._reconnect()
+            return list(await (await self._connected()).execute_fetchall(sql, parameters))
+        return []
+
+    # Connections, the writer task's alone
+
+    async def _connected(self) -> aiosqlite.Connection:
+        """A connection to the file that stands at the path. Raises QueueUnavailable."""
+        if self._writer is None or self._moved():
+            if self._busy is not None and time.monotonic() - self._busy[0] < _STILL_BUSY:
+                raise self._busy[1]
+            await self._reconnect()
         assert self._writer is not None
-        known = list(
-            await self._writer.execute_fetchall(
-                "SELECT id FROM queue WHERE op_id = ?1 UNION ALL SELECT id FROM parked WHERE op_id = ?1", (row.op_id,)
-            )
-        )
-        if known:
-            return int(known[0][0])
-        sql = f"INSERT INTO queue({_COLUMNS}) SELECT {_MARKS} WHERE {_ROOM} < ? RETURNING id"
-        made = list(await self._writer.execute_fetchall(sql, (*msgspec.structs.astuple(row), self.limit)))
-        if not made:
-            raise QueueFull(
-                f"{self.limit} operations wait already", path=str(self.path), hint="sync, or raise [queue] limit"
-            )
-        return int(made[0][0])
+        return self._writer
+
+    async def _reconnect(self, damage: str = "") -> None:
+        """Opens the file anew; a damaged one is put aside once."""
+        await self._drop()
+        self._busy = None
+        if damage:
+            await self._put_aside(damage)
+        try:
+            self._writer = await self._connect()
+        except Damaged as found:
+            await self._put_aside(str(found))
+            try:
+                self._writer = await self._connect()
+            except Damaged as again:
+                raise QueueUnavailable(str(self.path), str(again), hint="see `aria doctor`") from again
+
+    async def _put_aside(self, reason: str) -> None:
+        from aria_tui.outbox import salvage
+
+        try:
+            said = await asyncio.to_thread(salvage.put_aside, self.path, reason, self.lock)
+        except (OSError, sqlite3.Error) as error:
+            why = f"damaged ({reason}), and can't be put aside: {explain(error, self.path)[0]}"
+            raise QueueUnavailable(str(self.path), why, hint="see `aria doctor`") from error
+        self.notice = said or self.notice
+
+    async def _connect(self) -> aiosqlite.Connection:
+        connection: aiosqlite.Connection | None = None
+        try:
+            schema.make_file(self.path)
+            schema.refuse_newer(self.path)
+            connection = await _open_connection(self.path)
+            connection.text_factory = _lossless
+            self.journal_found = await schema.prepare(connection, self.path, self.journal)
+            self._inode = self._stat()
+        except (OSError, sqlite3.Error) as error:
+            if connection is not None:
+                await connection.close()
+            if is_damage(error):
+                raise Damaged(str(error)) from error
+            unavailable = self._unavailable(error)
+            if is_busy(error):
+                self._busy = (time.monotonic(), unavailable)
+            raise unavailable from error
+        except BaseException:
+            if connection is not None:
+                await connection.close()
+            raise
+        return connection
+
+    async def _drop(self) -> None:
+        async with self._reading:
+            for connection in (self._reader, self._writer):
+                if connection is not None:
+                    with contextlib.suppress(sqlite3.Error):
+                        await connection.close()
+            self._reader = self._writer = None
 
 
 async def _open_connection(path: Path) -> aiosqlite.Connection:
     return await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_MS / 1000)
+
+
+def _lossless(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
 
 
 async def _roll_back(connection: aiosqlite.Connection) -> None:

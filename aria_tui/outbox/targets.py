@@ -28,12 +28,22 @@ def address(url: str, token: str) -> str:
     return f"{url.rstrip('/')}#{digest(token)}" if url else EMBEDDED
 
 
+def named(hub_id: str, account: str) -> str:
+    """The target of a Hub and account that are known."""
+    return f"hub:{hub_id}:{account}"
+
+
+def unbound(where: str) -> str:
+    """The target of an address where nobody answered yet, or a plain Hub, which has no id."""
+    return EMBEDDED if where == EMBEDDED else _UNBOUND + where
+
+
 async def resolve(store: Store, where: str) -> str:
     """The target at an address: the bound one, or the address itself."""
     if where == EMBEDDED:
         return EMBEDDED
     found = await store.read("SELECT target FROM targets WHERE address = ?", (where,))
-    return str(found[0][0]) if found else _UNBOUND + where
+    return str(found[0][0]) if found else unbound(where)
 
 
 async def labels(store: Store) -> dict[str, str]:
@@ -54,23 +64,23 @@ async def bind(store: Store, where: str, hub_id: str, account: str) -> str:
 
     So does what waited for the same URL with a token that was refused: nobody else can have been meant.
     """
-    return await _take(store, where, f"hub:{hub_id}:{account}", f"{urlsplit(where).netloc} ({account})")
+    return await _take(store, where, named(hub_id, account), f"{urlsplit(where).netloc} ({account})")
 
 
 async def bind_plain(store: Store, where: str) -> str:
     """The same for a plain Hub, which has no id: the address stays its name."""
-    return await _take(store, where, _UNBOUND + where, urlsplit(where).netloc)
+    return await _take(store, where, unbound(where), urlsplit(where).netloc)
 
 
 async def _take(store: Store, where: str, target: str, name: str) -> str:
     known = await store.read("SELECT target FROM targets WHERE address = ?", (where,))
-    others = await _refused(store, where)
+    others = await _refused(store, where) | await _left_behind(store, where)
     if known and known[0][0] == target and not others - {target}:
         return target
 
     async def job(connection: aiosqlite.Connection) -> None:
         await connection.execute("INSERT OR REPLACE INTO targets VALUES (?, ?, ?)", (where, target, name))
-        for old in others | {_UNBOUND + where}:
+        for old in others | {unbound(where)}:
             if old != target:
                 await move(connection, old, target)
 
@@ -78,10 +88,19 @@ async def _take(store: Store, where: str, target: str, name: str) -> str:
     return target
 
 
+async def _left_behind(store: Store, where: str) -> set[str]:
+    """The unbound name of the address, if something still waits for it: accepted while somebody else bound it."""
+    old = unbound(where)
+    found = await store.read("SELECT 1 FROM counters WHERE target = ? AND waiting > 0", (old,))
+    return {old} if found else set()
+
+
 async def _refused(store: Store, where: str) -> set[str]:
-    """Targets at the same URL whose token was refused, and which never were anybody's."""
+    """Targets at the same URL whose token nobody knew (401; a 403 comes from somebody), and which never were
+    anybody's."""
     found = await store.read(
         "SELECT substr(name, 6) FROM state WHERE name LIKE 'gate:addr:%' AND json_extract(value, '$.code') = 'paused'"
+        " AND json_extract(value, '$.unknown')"
     )
     url = where.rsplit("#", 1)[0]
     return {str(row[0]) for row in found if str(row[0]).removeprefix(_UNBOUND).rsplit("#", 1)[0] == url}

@@ -13,8 +13,9 @@ from typing import Any
 import aiosqlite
 import msgspec
 
-from aria_tui.errors import FieldError, InvalidInput
-from aria_tui.hub.contract import entity_of
+from aria_tui.errors import FieldError, InvalidInput, QueueFull
+from aria_tui.hub.contract import entity_of, text_problem
+from aria_tui.outbox.accept import KEY
 from aria_tui.outbox.store import Store
 
 _FIELDS = (
@@ -22,34 +23,39 @@ _FIELDS = (
     "schema_version", "sent_at", "attempts", "error",
 )  # fmt: skip
 _PAGE = 500
+_NEEDED = ("operation", "payload", "op_id")
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(_FIELDS, str), "base_version": int, "schema_version": int, "attempts": int,
+    "state": str, "problem": str, "current": str, "remote": (str, int),
+}  # fmt: skip
+
+
+_SOURCES = (
+    f"SELECT id, {', '.join(_FIELDS)}, 'waiting' AS state, NULL AS problem, NULL AS current"  # noqa: S608
+    " FROM queue WHERE synced_at IS NULL"
+    f" UNION ALL SELECT id, {', '.join(_FIELDS)}, kind, problem, current FROM parked"
+)
+_LINE = (
+    "SELECT s.*, m.remote, typeof(m.remote) = 'integer'"  # noqa: S608
+    f" FROM ({_SOURCES}) s LEFT JOIN id_map m ON m.target = s.target AND m.entity = s.entity"
+    " WHERE s.id > ? ORDER BY s.id LIMIT ?"
+)
 
 
 async def export(store: Store) -> AsyncIterator[str]:
-    """One line for each waiting, dead or conflicting operation, in order of the numbers within each kind."""
-    for source, kind in (("queue", "waiting"), ("parked", "")):
-        after = 0
-        while True:
-            which = "synced_at IS NULL AND" if source == "queue" else ""
-            more = "" if source == "queue" else ", kind, problem, current"
-            found = await store.read(
-                f"SELECT id, {', '.join(_FIELDS)}{more} FROM {source} WHERE {which} id > ? ORDER BY id LIMIT ?",  # noqa: S608
-                (after, _PAGE),
-            )
-            for row in found:
-                line = {"id": row[0], **dict(zip(_FIELDS, row[1:], strict=False))}
-                line["state"] = kind or row[len(_FIELDS) + 1]
-                if not kind:
-                    line["problem"], line["current"] = row[-2], row[-1]
-                yield msgspec.json.encode({"aria_queue": 1, **line}).decode()
-            if len(found) < _PAGE:
-                break
-            after = found[-1][0]
+    """One line for each waiting, dead or conflicting operation, in order of the numbers: that is their order."""
+    after = 0
+    while found := await store.read(_LINE, (after, _PAGE)):
+        for row in found:
+            line = dict(zip(("id", *_FIELDS, "state", "problem", "current", "remote"), row, strict=False))
+            yield msgspec.json.encode({"aria_queue": 1, **line}).decode()
+        after = found[-1][0]
 
 
 async def import_lines(store: Store, lines: Iterable[str], *, now: str, target: str) -> dict[str, int]:
     """Takes in an export, all or nothing; a key that is known here (waiting, parked, delivered) is passed over.
 
-    Raises InvalidInput with the line that can't be read.
+    Raises InvalidInput with the line that can't be read, QueueFull.
     """
     entries = [_read(number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
@@ -57,13 +63,20 @@ async def import_lines(store: Store, lines: Iterable[str], *, now: str, target: 
         imported = 0
         for entry in entries:
             known = await connection.execute_fetchall(
-                "SELECT 1 FROM queue WHERE op_id = ?1 UNION ALL SELECT 1 FROM parked WHERE op_id = ?1",
+                "SELECT 1 FROM queue WHERE op_id = ?1 OR edited_from = ?1"
+                " UNION ALL SELECT 1 FROM parked WHERE op_id = ?1 OR edited_from = ?1",
                 (entry["op_id"],),
             )
             if list(known):
                 continue
             await _insert(connection, entry, now, target)
             imported += 1
+        waiting = list(await connection.execute_fetchall("SELECT total(waiting) FROM counters"))[0][0]
+        if imported and waiting > store.limit:
+            raise QueueFull(
+                f"with these, more than {store.limit} operations would wait", path=str(store.path),
+                hint="sync, or raise [queue] limit",
+            )  # fmt: skip
         return {"imported": imported, "known": len(entries) - imported}
 
     return await store.write(job)
@@ -76,18 +89,26 @@ def _read(number: int, line: str) -> dict[str, Any]:
         raise InvalidInput([FieldError(f"line {number}", f"is no JSON: {error}")]) from None
     if not isinstance(entry, dict) or entry.get("aria_queue") != 1:
         raise InvalidInput([FieldError(f"line {number}", "is no line of `aria queue export`")])
-    for name in ("operation", "payload", "op_id"):
-        if not isinstance(entry.get(name), str) or not entry[name]:
+    for name, kind in _KINDS.items():
+        value = entry.get(name)
+        if name in _NEEDED and not value:
             raise InvalidInput([FieldError(f"line {number}", f"has no {name}")])
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise InvalidInput([FieldError(f"line {number}", f"{name} can't be read")])
+        if isinstance(value, str) and (why := text_problem(value)):
+            raise InvalidInput([FieldError(f"line {number}", f"{name} {why}")])
+    if not KEY.match(entry["op_id"]):
+        raise InvalidInput([FieldError(f"line {number}", "op_id is no idempotency key")])
     return entry
 
 
 async def _insert(connection: aiosqlite.Connection, entry: dict[str, Any], now: str, target: str) -> None:
     try:
         payload = json.loads(entry["payload"])
-    except ValueError:
+    except (ValueError, RecursionError):
         payload = {}
-    entity = entry.get("entity") or entity_of(entry["operation"], payload, entry["op_id"])
+    arguments = payload if isinstance(payload, dict) else {}
+    entity = entry.get("entity") or entity_of(entry["operation"], arguments, entry["op_id"])
     parked = entry.get("state") in ("dead", "conflict")
     cursor = await connection.execute(
         "INSERT INTO queue(operation, payload, created_at, op_id, entity, origin, target, base_version, base,"
@@ -100,6 +121,9 @@ async def _insert(connection: aiosqlite.Connection, entry: dict[str, Any], now: 
             entry.get("error"),
         ),
     )  # fmt: skip
+    if entry.get("remote") is not None:
+        where = entry.get("target") or target
+        await connection.execute("INSERT OR IGNORE INTO id_map VALUES (?, ?, ?)", (where, entity, entry["remote"]))
     if parked:
         number = cursor.lastrowid
         await connection.execute(

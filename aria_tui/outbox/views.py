@@ -10,18 +10,16 @@ from aria_tui.hub.contract import read_time, write_time
 from aria_tui.models import Conflict, QueueItem, QueueStatus
 from aria_tui.outbox import reasons, state, targets
 from aria_tui.outbox.clock import Clock
-from aria_tui.outbox.drain import Running
 from aria_tui.outbox.gates import Gate
 from aria_tui.outbox.gist import gist_of
-from aria_tui.outbox.lock import DrainLock
+from aria_tui.outbox.lane import Running
 from aria_tui.outbox.rows import COLUMNS, Row
 from aria_tui.outbox.store import Store
 
 FIRST = 5
-_PARKED = (
-    "id, operation, payload, created_at, op_id, entity, origin, target, attempts, error, kind, problem, current, base"
-)
-_JOURNAL = "id, operation, payload, created_at, op_id, entity, origin, target, attempts, error, outcome, synced_at"
+_HEAD = "id, CAST(operation AS TEXT), CAST(payload AS TEXT), CAST(created_at AS TEXT), op_id"
+_PARKED = f"{_HEAD}, entity, origin, target, attempts, error, kind, problem, current, base"
+_JOURNAL = f"{_HEAD}, entity, origin, target, attempts, error, outcome, synced_at"
 _AHEAD = "(SELECT min(b.id) FROM queue b WHERE b.synced_at IS NULL AND b.entity = q.entity AND b.id < q.id)"
 _WORDS = {
     "applied": "delivered",
@@ -40,8 +38,8 @@ _WORDS = {
 class Views:
     """Reads of one queue as one Hub's user sees it."""
 
-    def __init__(self, store: Store, clock: Clock, lock: DrainLock, *, target: str, gate: Gate | None) -> None:
-        self.store, self.clock, self.lock = store, clock, lock
+    def __init__(self, store: Store, clock: Clock, *, target: str, gate: Gate | None) -> None:
+        self.store, self.clock = store, clock
         self.target, self.gate = target, gate
 
     async def status(self) -> QueueStatus:
@@ -115,7 +113,7 @@ class Views:
     async def _queue(self) -> reasons.Queue:
         running = await state.get(self.store, "drain", Running)
         sending = None
-        if running is not None and running.finished is None and running.first and self.lock.taken():
+        if running is not None and running.finished is None and running.first and running.alive:
             sending = (running.first, running.last)
         parked = dict(await self.store.read("SELECT entity, min(id) FROM parked GROUP BY entity"))
         known = await targets.labels(self.store)
@@ -129,10 +127,10 @@ class Views:
             arguments = {"target": targets.label(row.target, queue.labels)}
         return QueueItem(
             id=row.id,
-            operation=row.operation,
-            payload=row.payload,
+            operation=shown(row.operation),
+            payload=shown(row.payload),
             created_at=as_time(row.created_at),
-            reason=reasons.sentence(code, arguments),
+            reason=queue.sentence(code, arguments),
             reason_code=code,
             reason_args=arguments,
             entity=row.entity or "",
@@ -153,13 +151,22 @@ def as_time(text: str) -> str:
         return str(text)
 
 
+def shown(text: str) -> str:
+    """A stored text as text that can be printed: bytes of a stranger's that are none are shown as U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return text
+
+
 def _parked_item(row: Any) -> QueueItem:
     number, operation, payload, created_at, op_id, entity, origin, target, attempts, error, kind, *_ = row
     sentence = reasons.DEAD if kind == "dead" else reasons.CONFLICT
     return QueueItem(
         id=number,
-        operation=operation,
-        payload=payload,
+        operation=shown(operation),
+        payload=shown(payload),
         created_at=as_time(created_at),
         reason=sentence.format(why=error or ""),
         reason_code="dead" if kind == "dead" else "conflict",
@@ -178,8 +185,8 @@ def _journal_item(row: Any) -> QueueItem:
     words = _WORDS.get(outcome or "foreign", outcome or "").format(into=into)
     return QueueItem(
         id=number,
-        operation=operation,
-        payload=payload,
+        operation=shown(operation),
+        payload=shown(payload),
         created_at=as_time(created_at),
         reason=reasons.DELIVERED.format(outcome=words, at=as_time(at)) if at else "",
         reason_code=outcome or "foreign",
@@ -198,13 +205,12 @@ def _journal_item(row: Any) -> QueueItem:
 def _conflict(row: Any) -> Conflict:
     number, operation, payload, created_at, _, entity, *rest = row
     current, base_text = rest[-2], rest[-1]
-    arguments = json.loads(payload)
-    mine = dict(arguments.get("changes") or {k: v for k, v in arguments.items() if k != "id"})
+    mine = new_values(operation, json.loads(payload))
     base = json.loads(base_text) if base_text else {}
     theirs = json.loads(current) if current else None
+    if theirs is not None and "candidates" in theirs:
+        theirs = theirs["candidates"][0]  # a plain Hub has several that may be ours
     fields = [name for name in mine if theirs is not None and differs(name, mine, base, theirs)]
-    if operation == "complete_task":
-        mine = {"status": "DONE", **mine}
     return Conflict(
         id=number,
         operation=operation,
@@ -216,6 +222,15 @@ def _conflict(row: Any) -> Conflict:
         theirs=theirs,
         fields=tuple(fields or mine),
     )
+
+
+def new_values(operation: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """The fields that an operation sets, with their new values."""
+    if operation == "complete_task":
+        return {"status": "DONE"}
+    if operation in ("create_task", "capture_insight"):
+        return {k: v for k, v in payload.items() if k not in ("id", "created_at", "captured_at")}
+    return dict(payload.get("changes") or {})
 
 
 def differs(name: str, mine: dict[str, Any], base: dict[str, Any], theirs: dict[str, Any]) -> bool:

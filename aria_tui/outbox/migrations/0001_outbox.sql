@@ -29,6 +29,8 @@ ALTER TABLE queue ADD COLUMN outcome TEXT;
 ALTER TABLE queue ADD COLUMN folded_into INTEGER;
 -- The key of the operation that this one was edited from.
 ALTER TABLE queue ADD COLUMN edited_from TEXT;
+-- Where the caller brought its own key: a digest of what it asked for, so that asking twice is told from asking anew.
+ALTER TABLE queue ADD COLUMN asked TEXT;
 
 UPDATE queue SET outcome = 'delivered' WHERE synced_at IS NOT NULL;
 
@@ -36,10 +38,11 @@ CREATE INDEX IF NOT EXISTS idx_queue_unsynced ON queue(synced_at) WHERE synced_a
 CREATE INDEX idx_queue_entity ON queue(entity, id) WHERE synced_at IS NULL;
 CREATE INDEX idx_queue_stranger ON queue(id) WHERE op_id IS NULL AND synced_at IS NULL;
 CREATE UNIQUE INDEX idx_queue_op ON queue(op_id) WHERE op_id IS NOT NULL;
+CREATE INDEX idx_queue_edited ON queue(edited_from) WHERE edited_from IS NOT NULL;
 
--- Dead letters and conflicts, out of a stranger's reach.
+-- Dead letters and conflicts, out of a stranger's reach. (AUTOINCREMENT only makes sure that there is a sqlite_sequence.)
 CREATE TABLE parked(
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   kind TEXT NOT NULL CHECK (kind IN ('dead', 'conflict')),
   operation TEXT NOT NULL,
   payload TEXT NOT NULL,
@@ -56,6 +59,7 @@ CREATE TABLE parked(
   tries INTEGER NOT NULL DEFAULT 0,
   attempts INTEGER NOT NULL DEFAULT 0,
   edited_from TEXT,
+  asked TEXT,
   parked_at TEXT NOT NULL,
   problem TEXT,
   current TEXT);
@@ -68,8 +72,8 @@ CREATE TABLE state(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 -- Addresses and the Hub and account that answered there.
 CREATE TABLE targets(address TEXT PRIMARY KEY, target TEXT NOT NULL, label TEXT NOT NULL) WITHOUT ROWID;
 
--- Ids that a Hub handed out for ours.
-CREATE TABLE id_map(target TEXT NOT NULL, entity TEXT NOT NULL, remote TEXT NOT NULL,
+-- Ids that a Hub handed out for ours: a number stays a number, a text a text.
+CREATE TABLE id_map(target TEXT NOT NULL, entity TEXT NOT NULL, remote NOT NULL,
                     PRIMARY KEY (target, entity)) WITHOUT ROWID;
 
 -- Probes by hour, for the uptime of the last 7 days.
@@ -82,10 +86,19 @@ CREATE TABLE counters(operation TEXT NOT NULL, target TEXT NOT NULL, waiting INT
                       PRIMARY KEY (operation, target)) WITHOUT ROWID;
 INSERT INTO counters SELECT operation, '', count(*) FROM queue WHERE synced_at IS NULL GROUP BY operation;
 
-CREATE TRIGGER queue_inserted AFTER INSERT ON queue WHEN NEW.synced_at IS NULL BEGIN
+CREATE TRIGGER queue_inserted AFTER INSERT ON queue
+WHEN NEW.synced_at IS NULL
+ AND NOT (NEW.op_id IS NULL AND NEW.id <= ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'queue'), 0)) BEGIN
   INSERT INTO counters SELECT NEW.operation, ifnull(NEW.target, ''), 0
     WHERE NOT EXISTS (SELECT 1 FROM counters WHERE operation = NEW.operation AND target = ifnull(NEW.target, ''));
   UPDATE counters SET waiting = waiting + 1 WHERE operation = NEW.operation AND target = ifnull(NEW.target, '');
+END;
+-- A stranger's INSERT OR REPLACE of a number that was there: what it replaced went without a trigger, so count anew.
+CREATE TRIGGER queue_replaced AFTER INSERT ON queue
+WHEN NEW.op_id IS NULL AND NEW.id <= ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'queue'), 0) BEGIN
+  DELETE FROM counters;
+  INSERT INTO counters SELECT operation, ifnull(target, ''), count(*) FROM queue WHERE synced_at IS NULL
+    GROUP BY operation, ifnull(target, '');
 END;
 CREATE TRIGGER queue_deleted AFTER DELETE ON queue WHEN OLD.synced_at IS NULL BEGIN
   UPDATE counters SET waiting = waiting - 1 WHERE operation = OLD.operation AND target = ifnull(OLD.target, '');

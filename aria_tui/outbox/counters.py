@@ -1,0 +1,31 @@
+"""The counters of what waits, held against a count.
+
+Triggers keep them through whatever other programs do; one way past a trigger is left (``UPDATE OR REPLACE`` of a
+number), and a drain reads every row anyway.
+"""
+
+from __future__ import annotations
+
+import aiosqlite
+
+from aria_tui.outbox.store import Store
+
+_COUNT = "SELECT CAST(operation AS TEXT), ifnull(target, ''), count(*) FROM queue WHERE synced_at IS NULL GROUP BY 1, 2"
+
+
+async def mend(store: Store) -> bool:
+    """Puts the counters right where they are wrong; whether they were."""
+    counted = await store.read(_COUNT)
+    kept = await store.read("SELECT CAST(operation AS TEXT), target, waiting FROM counters WHERE waiting <> 0")
+    if sorted(counted) == sorted(kept):
+        return False
+
+    async def job(connection: aiosqlite.Connection) -> None:
+        await connection.execute("DELETE FROM counters")
+        await connection.execute(
+            "INSERT INTO counters SELECT operation, ifnull(target, ''), count(*) FROM queue"
+            " WHERE synced_at IS NULL GROUP BY 1, 2"
+        )
+
+    await store.write(job)
+    return True

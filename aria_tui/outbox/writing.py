@@ -1,0 +1,132 @@
+"""From an accepted write to the answer its caller gets: committed, tried at once, told (queue.md, "Accepting a write")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from aria_tui.errors import AriaError
+from aria_tui.models import QueueItem, WriteResult
+from aria_tui.outbox import accept, rows, targets
+from aria_tui.outbox.inserting import NewRow
+
+if TYPE_CHECKING:
+    from aria_tui.outbox.engine import Engine
+
+EDITS = {"update_task", "complete_task", "delete_task", "update_insight", "delete_insight"}
+_CREATES = {"create_task", "capture_insight"}
+_END = (
+    "SELECT 'queue', outcome, error, folded_into, target, entity, operation FROM queue"
+    " WHERE id = ?1 AND synced_at IS NOT NULL"
+    " UNION ALL SELECT kind, NULL, error, NULL, target, entity, operation FROM parked WHERE id = ?1"
+)
+
+
+async def write(engine: Engine, row: NewRow, payload: dict[str, Any], *, offline: bool) -> WriteResult:
+    """Commits a row and tries to get it to the Hub. Raises NotSaved, QueueUnavailable, InvalidInput (a used key)."""
+    if row.operation in EDITS:
+        row = await _based(engine, row, payload)
+    accepted = await engine.store.insert(row)
+    entity = row.entity.partition(":")[2]
+    if offline and not accepted.known:
+        engine.wrote()
+        return queued(accepted.number, entity, "")
+    if not offline:
+        try:
+            await engine.syncer.send_now(accepted.number, engine.config.hub.budget)
+        except (AriaError, OSError) as error:
+            engine.wrote()
+            return queued(accepted.number, entity, str(error))  # it is committed, and that is what counts
+    return await outcome(engine, accepted.number, entity)
+
+
+async def _based(engine: Engine, row: NewRow, payload: dict[str, Any]) -> NewRow:
+    """Gives an edit the name under which its entity waits, and the version and former values that it is based on."""
+    target = await engine.target()
+    kind: Literal["task", "insight"] = "insight" if row.entity.startswith("insight:") else "task"
+    thing = row.entity.partition(":")[2]
+    if engine.is_plain(target):
+        from aria_tui.outbox.plain import local_entity, remote_ids
+
+        row = msgspec.structs.replace(row, entity=await local_entity(engine.store, target, row.entity))
+        thing = (await remote_ids(engine.store, target, kind)).get(row.entity.partition(":")[2], thing)
+    waiting = await rows.of_entity(engine.store, row.entity)
+    await engine.load_mirror()
+    version, base = accept.former_values(row.operation, payload, engine.mirror.base_of(kind, thing, waiting))
+    return msgspec.structs.replace(row, base_version=version, base=base)
+
+
+async def outcome(engine: Engine, number: int, entity: str) -> WriteResult:
+    """What became of a row: where it is now, and why. ``entity``: its id, for the answer."""
+    found = await engine.store.read(_END, (number,))
+    if not found:
+        engine.wrote()
+        item = await (await engine.views()).show(number)
+        return queued(number, entity, _why_queued(item))
+    where, what, error, into, target, name, operation = found[0]
+    if where != "queue":
+        status: Literal["conflict", "rejected"] = "conflict" if where == "conflict" else "rejected"
+        words = "changed on both sides" if where == "conflict" else "rejected"
+        return _result(status, "local", number, entity, f"{words} (#{number}): {error}")
+    if what == "folded" and into is not None:
+        return msgspec.structs.replace(await outcome(engine, into, entity), queue_id=number)
+    if operation in _CREATES and engine.is_plain(target):
+        from aria_tui.outbox.plain import remote_id
+
+        entity = str(await remote_id(engine.store, target, name) or entity)
+    match what:
+        case "superseded":
+            words = "the Hub has a newer one; this one is kept as a revision"
+            return _result("superseded", "hub", number, entity, words)
+        case "cancelled":
+            return _result("synced", "local", number, entity, "cancelled before it was sent")
+        case _:
+            return _result("synced", "hub", number, entity, "saved" if target == targets.EMBEDDED else "saved to Hub")
+
+
+def queued(number: int, entity: str, why: str) -> WriteResult:
+    return _result("queued", "local", number, entity, f"queued (#{number}){f': {why}' if why else ''}")
+
+
+def _result(
+    status: Literal["synced", "queued", "superseded", "conflict", "rejected"],
+    destination: Literal["hub", "local"],
+    number: int,
+    entity: str,
+    message: str,
+) -> WriteResult:
+    return WriteResult(status=status, destination=destination, id=entity, queue_id=number, message=message)
+
+
+async def resolve(engine: Engine, number: int, choice: str | Mapping[str, str]) -> WriteResult:
+    """Settles a conflict; what comes of it is sent at once where that is possible. Raises NotFound, UsageError."""
+    from aria_tui.outbox import resolve
+
+    found = await engine.store.read("SELECT entity FROM parked WHERE id = ?", (number,))
+    await engine.load_mirror()
+    known = engine.seen(str(found[0][0])) if found else None
+    resolved = await resolve.resolve(engine.store, number, choice, engine.now(), known=known)
+    entity = resolved.entity.partition(":")[2]
+    if resolved.number is None:
+        engine.wrote()
+        return _result("synced", "hub", number, entity, "the Hub's version stays")
+    try:
+        await engine.syncer.send_now(resolved.number, engine.config.hub.budget)
+    except (AriaError, OSError) as error:
+        engine.wrote()
+        return queued(resolved.number, entity, str(error))
+    return await outcome(engine, resolved.number, entity)
+
+
+def _why_queued(item: QueueItem) -> str:
+    match item.reason_code:
+        case "next" | "sending":
+            return ""
+        case "offline":
+            return "Hub offline"
+        case "in_doubt":
+            return "sent, but not confirmed yet"
+        case _:
+            return item.reason

@@ -175,23 +175,12 @@ async def _hub_data(assistant: Assistant, _args: Nothing, _progress: Progress) -
     )  # fmt: skip
 
 
-async def _written(write: Awaitable[WriteResult], assistant: Assistant, args: Write, **fields: Any) -> WriteResult:
-    """A write's answer; a queue that can't be used is "not saved", as everywhere.
-
-    With the caller's own key the answer is the first write's of that key: its id, and InvalidInput if what was
-    written then (``fields``, as on the wire) was something else.
-    """
+async def _written(write: Awaitable[WriteResult]) -> WriteResult:
+    """A write's answer; a queue that can't be used is "not saved", as everywhere."""
     try:
-        result = await write
+        return await write
     except QueueUnavailable as error:
         raise NotSaved(str(error)) from None
-    if not args.idempotency_key or result.queue_id is UNSET:
-        return result
-    row = await assistant.queue_show(result.queue_id)
-    stored = msgspec.json.decode(row.payload)
-    if any(stored.get(name) != value for name, value in fields.items() if value not in (None, [])):
-        raise InvalidInput(f"this idempotency key was used for another write (#{row.id}, {row.operation})")
-    return msgspec.structs.replace(result, id=row.entity.partition(":")[2] or result.id)
 
 
 async def _create_task(assistant: Assistant, args: CreateTask, _progress: Progress) -> WriteResult:
@@ -200,7 +189,7 @@ async def _create_task(assistant: Assistant, args: CreateTask, _progress: Progre
         args.title, project=args.project or None, description=args.description or None, priority=args.priority,
         status=args.status, due=due, tags=args.tags, **args.how,
     )  # fmt: skip
-    return await _written(write, assistant, args, title=args.title, project_name=args.project, tags=args.tags)
+    return await _written(write)
 
 
 async def _update_task(assistant: Assistant, args: UpdateTask, _progress: Progress) -> WriteResult:
@@ -214,8 +203,8 @@ async def _update_task(assistant: Assistant, args: UpdateTask, _progress: Progre
         raise InvalidInput("nothing to change: give title, project, description, priority, status, due or tags")
     found = await meaning.find_id(assistant, "task", args.id)
     if changes == {"status": "DONE"}:
-        return await _written(assistant.complete_task(found, **args.how), assistant, args, id=found)
-    return await _written(assistant.update_task(found, changes, **args.how), assistant, args, id=found, changes=changes)
+        return await _written(assistant.complete_task(found, **args.how))
+    return await _written(assistant.update_task(found, changes, **args.how))
 
 
 async def _list_tasks(assistant: Assistant, args: ListTasks, _progress: Progress) -> documents.Tasks:
@@ -228,7 +217,7 @@ async def _list_tasks(assistant: Assistant, args: ListTasks, _progress: Progress
 
 async def _capture_insight(assistant: Assistant, args: CaptureInsight, _progress: Progress) -> WriteResult:
     write = assistant.capture_insight(args.content, project=args.project or None, tags=args.tags, **args.how)
-    return await _written(write, assistant, args, content=args.content, project=args.project, tags=args.tags)
+    return await _written(write)
 
 
 async def _list_insights(assistant: Assistant, args: ListInsights, _progress: Progress) -> documents.Insights:
@@ -240,14 +229,14 @@ async def _list_insights(assistant: Assistant, args: ListInsights, _progress: Pr
 
 async def _store_briefing(assistant: Assistant, args: StoreBriefing, _progress: Progress) -> WriteResult:
     write = assistant.store_briefing(args.date, args.content, args.data, **args.how)
-    return await _written(write, assistant, args, date=args.date, content=args.content, data=args.data)
+    return await _written(write)
 
 
 async def _record_activity(assistant: Assistant, args: RecordActivity, _progress: Progress) -> WriteResult:
     fields: dict[str, Any] = {"commits": args.commits, "summary": args.summary, "notes": args.notes}
     day = _day(args.date or "today", assistant)
     write = assistant.record_activity(args.project, day, **fields, **args.how)
-    return await _written(write, assistant, args, project=args.project, **fields)
+    return await _written(write)
 
 
 async def _queue_status(assistant: Assistant, _args: Nothing, _progress: Progress) -> documents.Queue:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from aria_tui import meaning
 from aria_tui.cli import output, writes
 from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
 from aria_tui.cli.session import opened
@@ -71,6 +70,7 @@ async def _add(args: argparse.Namespace) -> int:
 
 
 async def _edit(args: argparse.Namespace) -> int:
+    from aria_tui import meaning
     from aria_tui.errors import UsageError
 
     changes: dict[str, Any] = {}
@@ -90,6 +90,8 @@ async def _edit(args: argparse.Namespace) -> int:
 
 
 async def _remove(args: argparse.Namespace) -> int:
+    from aria_tui import meaning
+
     args.typed = ""
     async with opened(args) as assistant:
         found = await meaning.find_id(assistant, "insight", args.id)
@@ -98,6 +100,8 @@ async def _remove(args: argparse.Namespace) -> int:
 
 
 async def _list(args: argparse.Namespace) -> int:
+    from aria_tui import meaning
+
     async with opened(args) as assistant:
         last_seen = assistant.config.ui.offline_tasks == "last-seen"
         since = meaning.beginning_of(args.since, assistant.config) if args.since else None

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from aria_tui.cli import parser as cli_parser
-from tests.helpers.aria import Aria
+from tests.helpers.aria import Aria, end
 from tests.helpers.hub import HubProcess
 
 OURS = tuple(name for name in cli_parser.COMMANDS if name != "hub")
@@ -54,7 +54,7 @@ OTHERWISE = {
 
 
 def test_each_example_runs_as_it_is_written(aria: Aria, hub: HubProcess) -> None:
-    """One after another in one home against a real Hub; only ``0198`` stands for a real id. 41 is a dead letter."""
+    """In one home against a real Hub; only ``0198`` stands for a real id. 41 is a dead letter."""
     programs = aria.root / "bin"
     programs.mkdir()
     for name, script in (("aria", f'exec "{sys.executable}" -m aria_tui "$@"'), ("systemctl", "exit 0")):
@@ -71,7 +71,7 @@ def test_each_example_runs_as_it_is_written(aria: Aria, hub: HubProcess) -> None
     connection = sqlite3.connect(aria.queue_file)
     connection.execute(
         "INSERT INTO parked(id, kind, operation, payload, created_at, parked_at, op_id, entity, target) "
-        "SELECT 41, 'dead', operation, '{\"title\": \"x\"}', created_at, created_at, 'key-41', 'task:key-41', target "
+        "SELECT 41, 'dead', operation, '{\"title\": \"x\"}', created_at, created_at, 'key-41', 'task:key-41', 'other' "
         "FROM queue WHERE operation = 'create_task'"
     )
     connection.commit()
@@ -82,19 +82,27 @@ def test_each_example_runs_as_it_is_written(aria: Aria, hub: HubProcess) -> None
     lines = dict.fromkeys(
         line for prog, found in cli_parser.EXAMPLES.items() if prog.split()[1:2] != ["hub"] for line in found
     )
-    script = ["exec </dev/null"]
+    lanes: tuple[list[str], list[str]] = ([], [])  # side by side, as two terminals would
     for line in lines:
-        if line == "aria config init":
-            script.append(f"rm {aria.home}/config.toml")
-        real = line.replace("0198", ids["insight" if " insight " in line else "task"])
         if line not in SCREENS:
-            wanted = OTHERWISE.get(line, 0)
-            script.append(f"{{ {real}\n}} >said 2>&1; status=$?\n[ $status = {wanted} ] || {{ echo $status; cat said; }}")
-    done = subprocess.run(
-        ["bash", "-c", "\n".join(script)], env=aria.environment(), cwd=aria.root / "user",
-        capture_output=True, text=True, timeout=150,
-    )  # fmt: skip
-    assert len(lines) > 40 and not done.stdout, done.stdout
+            lane = lanes[line.split(" aria ")[-1].removeprefix("aria ").startswith(("task", "insight", "activity"))]
+            real = line.replace("0198", ids["insight" if " insight " in line else "task"])
+            if line == "aria config init":
+                lane.append(f"rm {aria.home}/config.toml")
+            lane.append(f"( {real}\n) >$$.said 2>&1; [ $? = {OTHERWISE.get(line, 0)} ] || cat $$.said")
+    running = [
+        subprocess.Popen(
+            ["bash", "-c", "\n".join(lane)], env=aria.environment(), cwd=aria.root / "user", text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )
+        for lane in lanes
+    ]  # fmt: skip
+    try:
+        said = [process.communicate(timeout=150)[0] for process in running]
+    finally:
+        for process in running:
+            end(process)
+    assert min(map(len, lanes)) > 10 and said == ["", ""], said
 
 
 def test_the_man_page_holds_every_command_and_is_good_roff(aria: Aria, tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -92,7 +92,7 @@ async def test_each_tool_with_the_hub_up(online: Aria, hub: HubProcess) -> None:
         ]
         assert again[0]["id"] == again[1]["id"]
         words = await failure(client, "aria_capture_insight", content="other", idempotency_key="my-own-key")
-        assert "another write" in words
+        assert "my-own-key" in words
         await call(client, "aria_update_task", id=task["id"], priority="HIGH", due=None)
         listed = (await call(client, "aria_list_tasks"))["tasks"]
         assert [(t["title"], t["priority"], t["due_date"], t["tags"]) for t in listed] == [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
@@ -98,7 +99,8 @@ class CalendarSource:
             key = ("path", str(full), _stamp(full))
         except (OSError, RuntimeError) as error:
             raise Unreadable(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-        answer = await _read(key, when, end, path=str(full))
+        async with _Reading(when, end) as reading:
+            answer = await reading.read(key, path=str(full))
         if problem := answer.get("problem"):
             raise Unreadable(f"{path}: {problem}")
         return _feed(name, answer)
@@ -113,33 +115,32 @@ class CalendarSource:
             raise Unreadable(str(error)) from None
         cache = Cache(self._home, url)
         copy = cache.load()
-        problem = ""
-        try:
-            async with asyncio.timeout_at(limit):
-                fetched = await fetch(url, copy, max(0.1, limit - loop.time()))
-        except TimeoutError:
-            problem = "no answer"
-        except _http.Unreachable as error:
-            problem = str(error)
-        else:
+        warm = copy is None or not _Reading(when, end).known(_body_key(copy.body))
+        async with _Reading(when, end, warm=warm) as reading:
+            try:
+                async with asyncio.timeout_at(limit):
+                    fetched = await fetch(url, copy, max(0.1, limit - loop.time()))
+            except TimeoutError:
+                return await _last_good(name, copy, "no answer", reading)
+            except _http.Unreachable as error:
+                return await _last_good(name, copy, str(error), reading)
             if fetched.body is None and copy is not None:
-                answer = await _read(_body_key(copy.body), when, end, body=copy.body)
-                return _feed(name, answer)
+                return _feed(name, await reading.read(_body_key(copy.body), body=copy.body))
             new = Copy(fetched.body or b"", write_time(datetime.now(UTC)), fetched.etag, fetched.last_modified)
-            answer = await _read(_body_key(new.body), when, end, body=new.body)
-            problem = answer.get("problem", "")
-            if not problem:
-                return _feed(name, answer, note=_keep(cache, new))
-        return await self._last_good(name, copy, problem, when, end)
+            answer = await reading.read(_body_key(new.body), body=new.body)
+            if problem := answer.get("problem"):
+                return await _last_good(name, copy, problem, reading)
+            return _feed(name, answer, note=_keep(cache, new))
 
-    async def _last_good(self, name: str, copy: Copy | None, problem: str, when: Moment, end: float) -> Feed:
-        """The last copy with its age, when the feed fails; with none, only why."""
-        if copy is None:
-            raise Unreadable(problem)
-        answer = await _read(_body_key(copy.body), when, end, body=copy.body)
-        if answer.get("problem"):
-            raise Unreadable(problem)
-        return _feed(name, answer, problem=problem, as_of=copy.fetched_at)
+
+async def _last_good(name: str, copy: Copy | None, problem: str, reading: _Reading) -> Feed:
+    """The last copy with its age, when the feed fails; with none, only why."""
+    if copy is None:
+        raise Unreadable(problem)
+    answer = await reading.read(_body_key(copy.body), body=copy.body)
+    if answer.get("problem"):
+        raise Unreadable(problem)
+    return _feed(name, answer, problem=problem, as_of=copy.fetched_at)
 
 
 def _feed(name: str, answer: Mapping[str, Any], *, problem: str = "", as_of: str | None = None, note: str = "") -> Feed:
@@ -176,27 +177,55 @@ def _stamp(path: Path) -> tuple[Any, ...]:
     return tuple(stamps)
 
 
-async def _read(
-    key: tuple[Any, ...], when: Moment, end: float, *, body: bytes | None = None, path: str | None = None
-) -> dict[str, Any]:
-    today = when.now.date()
-    days = [today.isoformat(), (today + timedelta(days=1)).isoformat()]
-    full = (*key, today, when.zone.key)
-    if full in _kept.answers:
-        return _kept.answers[full]
-    encoded = base64.b64encode(body).decode("ascii") if body is not None else None
-    left = end - asyncio.get_running_loop().time()
-    arguments = {"body": encoded, "path": path, "days": days, "zone": when.zone.key}
-    try:
-        answer = await _child.call(_READ, arguments, max(0.1, left))
-    except TimeoutError:
-        raise Unreadable("took too long to read") from None
-    except _child.ChildFailed as error:
-        raise Unreadable(f"can't be read: {error}") from None
-    if not isinstance(answer, dict):
-        raise Unreadable("can't be read")
-    _kept.put(full, answer)
-    return answer
+class _Reading:
+    """Reads calendars for one moment, by ``end`` on the loop's clock; as an asynchronous context, which leaves no
+    process behind. Entered with ``warm``, a process is got ready while the calendar is still on its way."""
+
+    def __init__(self, when: Moment, end: float, *, warm: bool = False) -> None:
+        today = when.now.date()
+        self._days = [today.isoformat(), (today + timedelta(days=1)).isoformat()]
+        self._zone, self._end = when.zone.key, end
+        self._warm = warm
+        self._stack = contextlib.AsyncExitStack()
+        self._child: _child.Child | None = None
+
+    async def __aenter__(self) -> _Reading:
+        if self._warm:
+            self._child = await self._stack.enter_async_context(_child.Child(_READ))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    def known(self, key: tuple[Any, ...]) -> bool:
+        """Whether that was read before, for the same days."""
+        return self._full(key) in _kept.answers
+
+    async def read(self, key: tuple[Any, ...], *, body: bytes | None = None, path: str | None = None) -> dict[str, Any]:
+        """The worker's answer for a text, or for what is at a path. Raises Unreadable."""
+        full = self._full(key)
+        if full in _kept.answers:
+            return _kept.answers[full]
+        encoded = base64.b64encode(body).decode("ascii") if body is not None else None
+        arguments = {"body": encoded, "path": path, "days": self._days, "zone": self._zone}
+        left = max(0.1, self._end - asyncio.get_running_loop().time())
+        child, self._child = self._child, None
+        try:
+            if child is not None:
+                answer = await child.call(arguments, left)
+            else:
+                answer = await _child.call(_READ, arguments, left)
+        except TimeoutError:
+            raise Unreadable("took too long to read") from None
+        except _child.ChildFailed as error:
+            raise Unreadable(f"can't be read: {error}") from None
+        if not isinstance(answer, dict):
+            raise Unreadable("can't be read")
+        _kept.put(full, answer)
+        return answer
+
+    def _full(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (*key, *self._days, self._zone)
 
 
 def _joined(feeds: list[Feed], when: Moment) -> Section:

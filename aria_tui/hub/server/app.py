@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
-from aria_tui.hub.server import problems, reads, writes
+from aria_tui.hub.server import metrics, problems, reads, writes
 from aria_tui.hub.server.problems import Refusal
 from aria_tui.hub.server.service import Hub
 from aria_tui.hub.server.storage.base import StorageRefused, StorageUnavailable
@@ -36,6 +36,7 @@ PATHS: dict[str, dict[str, Handler]] = {
     "/api/changes": {"GET": reads.changes},
 }
 _READS = ("GET", "HEAD")
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
 class HubApp:
@@ -48,6 +49,8 @@ class HubApp:
             Route("/healthz", Methods("/healthz", self._open, GET=_healthy)),
             Route("/readyz", Methods("/readyz", self._open, GET=_ready)),
         ]
+        if hub.options.metrics:
+            routes.append(Route("/metrics", Methods("/metrics", self._open, GET=_metrics)))
         self._router = Router(routes, redirect_slashes=False, default=_nowhere)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,8 +84,12 @@ class HubApp:
     def _note(self, scope: Scope, status: int, seconds: float) -> None:
         """One log line a request: no token, no payload, and the route instead of the path, which may hold an id."""
         route = getattr(scope.get("endpoint"), "route", "-")
+        method = scope["method"] if scope["method"] in _METHODS else "-"
+        self.hub.metrics.request(method, route, status, seconds)
+        if not log.isEnabledFor(logging.INFO):
+            return
         fields = {
-            "method": scope["method"],
+            "method": method,
             "route": route,
             "status": status,
             "ms": round(seconds * 1000, 1),
@@ -147,6 +154,11 @@ async def _ready(call: Call) -> Response:
     except StorageUnavailable:
         raise problems.slow_down("the database does not answer", 1, status=503) from None
     return json_response({"status": "ready"})
+
+
+async def _metrics(call: Call) -> Response:
+    """GET /metrics"""
+    return Response(call.hub.metrics.text(), media_type=metrics.CONTENT_TYPE)
 
 
 async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from aria_tui.errors import Ambiguous, NotFound
-from aria_tui.hub.server import auth, entities
+from aria_tui.errors import Ambiguous, AriaError, NotFound, UsageError
+from aria_tui.hub.server import auth, copies, entities
+from aria_tui.hub.server.push import Push, Pushed
 from aria_tui.hub.server.serve import prepare
 from aria_tui.hub.server.service import now_ms
-from aria_tui.hub.server.storage import open_storage
+from aria_tui.hub.server.storage import open_storage, sqlite_path
 from aria_tui.hub.server.storage.base import Storage, Token
 
 T = TypeVar("T")
@@ -79,6 +82,39 @@ def revoke_token(url: str, wanted: str, account: str | None) -> dict[str, Any]:
         return fits[0]
 
     return _shown(with_storage(url, work))
+
+
+def backup(url: str, target: Path | None) -> Path:
+    """A whole copy of an SQLite Hub. Raises AriaError; UsageError for PostgreSQL, which has its own tools."""
+    path = _file_of(url, "pg_dump --format=custom --file=hub.dump")
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return copies.copy(path, target or copies.folder(path) / f"{path.stem}-at-{stamp}.db")
+
+
+def restore(url: str, copied: Path) -> tuple[Path | None, str]:
+    """Puts a copy's contents back; gives where the contents that were there are now, and the new epoch."""
+    path = _file_of(url, "pg_restore --clean --if-exists hub.dump, then `aria hub restored`")
+    kept = copies.restore(copied, path)
+    return kept, restored(url)
+
+
+def restored(url: str) -> str:
+    """Gives the Hub a new epoch, so that its clients look at what may be missing (queue.md). Gives it back too."""
+    return with_storage(url, lambda storage: storage.new_epoch())
+
+
+def _file_of(url: str, instead: str) -> Path:
+    if (path := sqlite_path(url)) is None:
+        raise UsageError(f"a PostgreSQL database is copied and restored by its own tools: {instead}")
+    return path
+
+
+def push(source: Path, account: str, url: str, token: str, progress: Callable[[Pushed], None]) -> Pushed:
+    """Moves an account's contents to another Hub. Raises AriaError."""
+    if not source.exists():
+        raise AriaError(f"{source} is not there: there is nothing to push")
+    database = f"sqlite:///{source}"
+    return with_storage(database, lambda storage: Push(storage, account, url, token, source.parent).run(progress))
 
 
 def _shown(row: Token) -> dict[str, Any]:

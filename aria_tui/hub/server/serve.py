@@ -20,8 +20,7 @@ from aria_tui.errors import AriaError, UsageError
 from aria_tui.hub.server import logs
 from aria_tui.hub.server.app import HubApp, create_app
 from aria_tui.hub.server.service import Hub, Options, now_ms
-from aria_tui.hub.server.storage import open_storage, sqlite_path
-from aria_tui.hub.server.storage.base import Storage
+from aria_tui.hub.server.storage import open_storage, prepare, sqlite_path
 from aria_tui.hub.server.upkeep import Upkeep
 
 DRAIN_SECONDS = 20
@@ -83,7 +82,7 @@ async def _serve(serving: Serving) -> int:
             timeout_graceful_shutdown=DRAIN_SECONDS,
         )
         listener = _listen(serving.host, serving.port)
-        async with Upkeep(storage, serving.options):
+        async with Upkeep(storage, serving.options, sqlite_path(serving.database)):
             await _Server(config, listener).serve(sockets=[listener])
     finally:
         await storage.close()
@@ -97,13 +96,6 @@ def _tortured(app: HubApp, faults: Path | None) -> ASGIApp:
     from aria_tui.hub.server.torture import Torture
 
     return Torture(app, read(faults))
-
-
-async def prepare(storage: Storage, database: str) -> None:
-    """A new database, and any SQLite file, is migrated here; a PostgreSQL one that lives is by `aria hub migrate`."""
-    if sqlite_path(database) is not None or await storage.is_empty():
-        await storage.migrate()
-    await storage.check_schema()
 
 
 def _listen(host: str, port: int) -> socket.socket:

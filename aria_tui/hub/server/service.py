@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from aria_tui.hub import contract
 from aria_tui.hub.server import entities, problems
 from aria_tui.hub.server.auth import Doorkeeper
 from aria_tui.hub.server.incoming import OP_ID, Incoming
 from aria_tui.hub.server.judge import Court, Verdict
 from aria_tui.hub.server.limits import Buckets
+from aria_tui.hub.server.metrics import Metrics
 from aria_tui.hub.server.problems import Refusal
 from aria_tui.hub.server.storage.base import Record, Storage, StorageRefused
 
@@ -48,6 +50,7 @@ class Hub:
         self.options = options or Options()
         self.clock = clock
         self.doorkeeper = Doorkeeper(storage)
+        self.metrics = Metrics()
         self.hub_id = self.epoch = ""
         self._identified = float("-inf")
         self._buckets = Buckets(self.options.operations_per_second, self.options.operations_burst)
@@ -74,6 +77,9 @@ class Hub:
             if len(ops) < 2:
                 raise
             return await self._one_by_one(account, ops)
+        for verdict in court.verdicts:
+            name = verdict.op.operation if verdict.op.operation in contract.OPERATIONS else "-"
+            self.metrics.operation(name, "duplicate" if verdict.replayed else verdict.status)
         return court.verdicts, writes.seq
 
     async def _one_by_one(self, account: str, ops: Sequence[Incoming]) -> tuple[list[Verdict], int]:

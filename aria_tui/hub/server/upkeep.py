@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from aria_tui.errors import AriaError
+from aria_tui.hub.server import copies
 from aria_tui.hub.server.service import Options, now_ms
-from aria_tui.hub.server.storage.base import Storage, StorageUnavailable
+from aria_tui.hub.server.storage.base import Storage
 
 log = logging.getLogger("aria_tui.hub")
 EVERY_SECONDS = 6 * 3600.0
@@ -21,8 +24,9 @@ DAY_MS = 86_400_000
 class Upkeep:
     """A background task for as long as the context lasts."""
 
-    def __init__(self, storage: Storage, options: Options) -> None:
-        self._storage, self._options = storage, options
+    def __init__(self, storage: Storage, options: Options, file: Path | None = None) -> None:
+        """``file``: an SQLite file that is to be copied daily."""
+        self._storage, self._options, self._file = storage, options, file
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -41,7 +45,9 @@ class Upkeep:
         while True:
             try:
                 await expire(self._storage, self._options.key_days)
-            except StorageUnavailable as error:
+                if self._file is not None and copies.is_due(self._file):
+                    await asyncio.to_thread(copies.make_daily, self._file)
+            except AriaError as error:
                 log.warning("upkeep", extra={"fields": {"error": str(error)}})
             await asyncio.sleep(EVERY_SECONDS)
 

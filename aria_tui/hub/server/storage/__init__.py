@@ -32,3 +32,13 @@ async def open_storage(url: str) -> Storage:
             raise UsageError("PostgreSQL needs the extra: pip install 'aria-tui[server]'") from None
         return await PostgresStorage.open(url)
     raise UsageError(f"not a database: {url.split('@')[-1]!r}; write sqlite:///PATH or postgresql://…")
+
+
+async def prepare(storage: Storage, url: str) -> None:
+    """A new database, and any SQLite file, is migrated here; a PostgreSQL one that lives is by `aria hub migrate`.
+
+    Raises NewerSchema, MigrationNeeded.
+    """
+    if sqlite_path(url) is not None or await storage.is_empty():
+        await storage.migrate()
+    await storage.check_schema()

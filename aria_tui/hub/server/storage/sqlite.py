@@ -53,22 +53,30 @@ class SqliteStorage:
         self.path = path
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="hub-sqlite")
         self._connection: sqlite3.Connection | None = None
+        self._inode = 0
+        self.notice = ""
+        """What the user should know of this file: that it was damaged, what was saved, where the old one is."""
 
     @classmethod
     async def open(cls, path: Path) -> SqliteStorage:
         """Opens or makes the file (0600, in a folder of 0700). Raises StorageUnavailable."""
         storage = cls(path)
         try:
-            await storage._run(storage._connect)
+            await storage._run(storage._begin)
         except BaseException:
             storage._thread.shutdown(wait=False)
             raise
         return storage
 
+    def _begin(self) -> None:
+        self._connect()
+        self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # reads the file: is it one of SQLite's?
+
     def _connect(self) -> None:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._inode = self.path.stat().st_ino
         except OSError as error:
             raise StorageUnavailable(f"{self.path}: {error.strerror or error}") from None
         connection = sqlite3.connect(
@@ -94,11 +102,31 @@ class SqliteStorage:
 
     def _guarded(self, work: Callable[..., T], args: tuple[Any, ...]) -> T:
         try:
-            return work(*args)
+            try:
+                return work(*args)
+            except sqlite3.DatabaseError as error:
+                if not is_damage(error):
+                    raise
+                self._repair()
+                return work(*args)
         except (sqlite3.IntegrityError, sqlite3.DataError) as error:
             raise StorageRefused(f"{self.path}: {error}") from error
         except sqlite3.Error as error:
             raise StorageUnavailable(f"{self.path}: {error}") from error
+
+    def _repair(self) -> None:
+        """Sets a damaged file aside and goes on with what could be read of it."""
+        from aria_tui.hub.server import repair
+
+        if self._connection is not None:
+            self._connection.close()
+        try:
+            done = repair.repair(self.path)
+        except OSError as error:
+            raise StorageUnavailable(f"{self.path} is damaged and can't be set aside: {error}") from error
+        if done is not None:
+            self.notice = done.sentence()
+        self._connect()
 
     @property
     def _db(self) -> sqlite3.Connection:
@@ -181,7 +209,22 @@ class SqliteStorage:
             loaded = Loaded(seq[0] if seq else 0, self._records(account, op_ids), self._rows(account, entities))
             writes = judge(loaded)
             self._write(connection, account, writes)
-            return writes
+        if self._moved():
+            return self._transact(account, op_ids, entities, judge)
+        return writes
+
+    def _moved(self) -> bool:
+        """Whether another process set the file aside meanwhile (repair.py): what was just committed went with it, so
+        it is done again in the new one, under the same keys."""
+        try:
+            there = self.path.stat().st_ino
+        except OSError as error:
+            raise StorageUnavailable(f"{self.path}: {error.strerror}") from error
+        if there == self._inode:
+            return False
+        self._db.close()
+        self._connect()
+        return True
 
     def _write(self, connection: sqlite3.Connection, account: str, writes: Writes) -> None:
         for query, things in (
@@ -287,6 +330,11 @@ class SqliteStorage:
                 return len(old)
 
         return await self._run(work)
+
+
+def is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether an error means that the file is damaged, not that it is busy, full or away."""
+    return any(sign in str(error) for sign in ("malformed", "not a database", "corruption"))
 
 
 def _now() -> int:

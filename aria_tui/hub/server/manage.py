@@ -6,17 +6,18 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from aria_tui.errors import Ambiguous, AriaError, NotFound, UsageError
 from aria_tui.hub.server import auth, copies, entities
-from aria_tui.hub.server.push import Push, Pushed
-from aria_tui.hub.server.serve import prepare
 from aria_tui.hub.server.service import now_ms
-from aria_tui.hub.server.storage import open_storage, sqlite_path
+from aria_tui.hub.server.storage import open_storage, prepare, sqlite_path
 from aria_tui.hub.server.storage.base import Storage, Token
+
+if TYPE_CHECKING:
+    from aria_tui.hub.server.push import Pushed
 
 T = TypeVar("T")
 ID_LENGTH = 12
@@ -113,6 +114,8 @@ def push(source: Path, account: str, url: str, token: str, progress: Callable[[P
     """Moves an account's contents to another Hub. Raises AriaError."""
     if not source.exists():
         raise AriaError(f"{source} is not there: there is nothing to push")
+    from aria_tui.hub.server.push import Push
+
     database = f"sqlite:///{source}"
     return with_storage(database, lambda storage: Push(storage, account, url, token, source.parent).run(progress))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import signal
 import socket
 import sys
@@ -18,6 +17,7 @@ from starlette.types import ASGIApp
 
 from aria_tui.errors import AriaError, UsageError
 from aria_tui.hub.server import logs
+from aria_tui.hub.server.address import is_loopback
 from aria_tui.hub.server.app import HubApp, create_app
 from aria_tui.hub.server.service import Hub, Options, now_ms
 from aria_tui.hub.server.storage import open_storage, prepare, sqlite_path
@@ -46,15 +46,6 @@ def run(serving: Serving) -> int:
     logs.configure()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_serve(serving))
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:

@@ -39,7 +39,9 @@ async def step(world: World, dice: random.Random, rollback: bool) -> None:
     offline = dice.random() < 0.4
     names = ["add", "insight", "briefing", "drain", "drain", "weather", "clock", "hub"]
     names += ["edit", "edit", "edit", "complete", "delete", "cancel"] if story else []
-    names += dice.choices(["crash", "crash_drain", "reopen", "two", "stop", "late", "account", "automatic"], k=3)
+    names += dice.choices(
+        ["crash", "crash_drain", "reopen", "two", "elsewhere", "stop", "late", "account", "automatic"], k=3
+    )
     if rollback:
         names += ["backup", "rollback"]
     name = dice.choice(names)
@@ -65,6 +67,8 @@ async def step(world: World, dice: random.Random, rollback: bool) -> None:
             await world.drain(manual=False)
         case "two":
             await world.drain_twice_at_once()
+        case "elsewhere":
+            await world.drain_elsewhere()
         case "stop":
             await world.stopped_drain(dice.randrange(60))
         case "weather":

@@ -96,6 +96,10 @@ class Machine(RuleBasedStateMachine):
     def second_drainer(self) -> None:
         self.do(self.world.drain_twice_at_once())
 
+    @rule()
+    def drain_elsewhere(self) -> None:
+        self.do(self.world.drain_elsewhere())
+
     @rule(turns=st.integers(0, 60))
     def stop(self, turns: int) -> None:
         self.do(self.world.stopped_drain(turns))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults import planted
 from tests.faults.images import Disk, record
 from tests.helpers.aria import Aria
 
@@ -53,7 +54,9 @@ def test_after_a_power_cut_at_any_point_every_acknowledged_row_is_there(
     (aria.home / "config.toml").write_text(f'[queue]\njournal = "{journal}"\n')
     aria("queue", "status").ok()
     disk = Disk.of(aria.home)
-    calls = record([sys.executable, "-c", CODE], aria.home, aria.environment(), tmp_path / "strace.log")
+    calls = record(
+        [sys.executable, "-c", CODE], aria.home, aria.environment(**planted.passed_on()), tmp_path / "strace.log"
+    )
     assert sum(call.name == "said" for call in calls) == 6
     assert any(call.name == "sync" for call in calls), "nothing was ever synced"
     dice = random.Random(11)

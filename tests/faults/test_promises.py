@@ -102,6 +102,17 @@ async def test_two_drains_at_once_send_each_operation_once(world: World) -> None
     await world.settle()
 
 
+async def test_an_edit_after_another_process_drained_is_no_conflict(world: World) -> None:
+    await world.add_task()
+    await world.drain()
+    for _ in range(3):
+        await world.edit(the_task(world), offline=True)
+        await world.drain_elsewhere()
+    status = await world.run(world.assistant.queue_status())
+    assert (status.pending_total, status.conflicts) == (0, 0)
+    await world.settle()
+
+
 @pytest.mark.parametrize("turns", [0, 3, 8, 15, 30])
 async def test_whoever_dies_in_a_drain_keeps_nobody_from_the_next(world: World, turns: int) -> None:
     await world.add_task(offline=True)

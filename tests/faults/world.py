@@ -207,6 +207,15 @@ class World:
             self.open.remove(second)
             await self.run(second.close())
 
+    async def drain_elsewhere(self) -> None:
+        """A second process drains while this one looks away."""
+        second = await self.start()
+        try:
+            await self.run(self._sync(second, manual=True))
+        finally:
+            self.open.remove(second)
+            await self.run(second.close())
+
     async def stopped_drain(self, turns: int) -> None:
         """A sync that the user stops in the middle."""
         task = asyncio.ensure_future(self._sync(self.assistant, manual=True))

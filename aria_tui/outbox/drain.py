@@ -7,25 +7,38 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 
 import aiosqlite
 
 from aria_tui.config import Config
 from aria_tui.hub.client import Probe
-from aria_tui.models import SyncProgress, SyncReport
+from aria_tui.models import Frozen, SyncProgress, SyncReport
 from aria_tui.outbox import counters, folds, journal, parked, rows, state
 from aria_tui.outbox.clock import Clock, seconds_until
-from aria_tui.outbox.lane import FIRST_BATCH, Lane, Running, Seen
+from aria_tui.outbox.lane import FIRST_BATCH, Delivered, Lane, Seen, is_alive
 from aria_tui.outbox.link import Link
 from aria_tui.outbox.rows import Row
-from aria_tui.outbox.settle import Judged
 from aria_tui.outbox.store import Store
 
 SMALLEST_FIRST = 50
 _PAGE = 1000
 _ROUNDS = 3
 """How often a drain begins anew because a conflict was settled by policy."""
+
+
+class Running(Frozen, frozen=True, kw_only=True):
+    """A drain as other processes see it. ``run`` names it."""
+
+    pid: int
+    run: str
+    progress: SyncProgress
+    finished: SyncReport | None = None
+
+    @property
+    def alive(self) -> bool:
+        """The process that drains is there."""
+        return is_alive(self.pid)
 
 
 class Drain(Lane):
@@ -40,15 +53,17 @@ class Drain(Lane):
         *,
         manual: bool,
         report: Callable[[SyncProgress], None],
-        delivered: Callable[[Sequence[Judged]], Awaitable[None]],
+        delivered: Delivered,
         seen: Seen,
         limit_s: float | None = None,
     ) -> None:
         super().__init__(store, clock, link, config, report=report, delivered=delivered, seen=seen, limit_s=limit_s)
         self.manual = manual
+        self._run: str | None = None
 
     async def run(self) -> SyncReport:
         """Drains and gives the report. Raises NotSaved where the queue's file can't be written."""
+        self._run = f"{os.getpid()}-{id(self)}-{self._started}"
         if await self._ready():
             await rows.adopt_strangers(self.store, self.link.target)
             await counters.mend(self.store)
@@ -147,6 +162,12 @@ class Drain(Lane):
         found = await self.store.read("SELECT total(waiting) FROM counters WHERE target = ?", (self.link.target,))
         return int(found[0][0])
 
+    async def _publish(self, connection: aiosqlite.Connection, report: SyncReport | None = None) -> None:
+        await super()._publish(connection)
+        if self._run is not None:  # the immediate send of one row is no drain to look at
+            running = Running(pid=os.getpid(), run=self._run, progress=self._progress(), finished=report)
+            await state.put_in(connection, "drain", running)
+
     async def _finish(self) -> SyncReport:
         remaining = int((await self.store.read("SELECT total(waiting) FROM counters"))[0][0])
         tally = self._tally
@@ -160,11 +181,10 @@ class Drain(Lane):
             hub=self.link.status,
             stopped=self._stop.is_set(),
         )
-        running = Running(pid=os.getpid(), run=self._run, progress=self._progress(), finished=report)
         good = self.link.status.state in ("online", "slow", "embedded")
 
         async def job(connection: aiosqlite.Connection) -> None:
-            await state.put_in(connection, "drain", running)
+            await self._publish(connection, report)
             if good and not report.stopped:
                 await state.put_in(connection, f"last_sync:{self.link.target}", self.link.now())
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from aria_tui.hub.client import Outcome
     from aria_tui.outbox.gates import Gate
     from aria_tui.outbox.link import Link
     from aria_tui.outbox.mirror import Mirror
@@ -162,10 +163,12 @@ class Engine:
             self._monitor = Monitor(self.store, self.clock, self.config, self.syncer, self.link)
         return self._monitor
 
-    async def _delivered(self, judged: Sequence[Judged]) -> None:
+    async def _delivered(self, judged: Sequence[Judged], outcome: Outcome | None) -> None:
         target = await self.target()
         ours = [pair for pair in judged if pair[0].target == target]
         ids = {**await self.ids_of(target, "task"), **await self.ids_of(target, "insight")}
+        if outcome is not None and outcome.server_id is not None and ours:
+            ids[ours[0][0].entity.partition(":")[2]] = outcome.server_id
         await self.mirror.acknowledged(ours, target, ids)
 
     def seen(self, entity: str) -> Mapping[str, Any] | None:

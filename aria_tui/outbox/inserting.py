@@ -118,7 +118,7 @@ async def _insert_row(connection: aiosqlite.Connection, row: NewRow, limit: int,
 
 
 async def _known(connection: aiosqlite.Connection, row: NewRow) -> Accepted | None:
-    """The row that bears this key, or was edited from it. Raises InvalidInput where the key stands for something else."""
+    """The row that bears this key, or was edited from it. Raises InvalidInput where it stands for something else."""
     sql = (
         "SELECT id, target, asked FROM queue WHERE op_id = ?1 UNION ALL"
         " SELECT id, target, asked FROM parked WHERE op_id = ?1 UNION ALL"

@@ -15,7 +15,7 @@ import msgspec
 
 from aria_tui.config import Config
 from aria_tui.hub.client import Outcome
-from aria_tui.models import Frozen, SyncProgress, SyncReport
+from aria_tui.models import Frozen, SyncProgress
 from aria_tui.outbox import rows, settle, state
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.gist import gist
@@ -36,36 +36,39 @@ LET_GO = 1.0
 PATIENCE = 8
 """Operations in a row that the Hub may fail alone before a pass gives up."""
 
+Delivered = Callable[[Sequence[Judged], Outcome | None], Awaitable[None]]
 Seen = Callable[[str], Mapping[str, Any] | None]
 """An entity's name → its fields as last seen at the Hub."""
 
 
-class Running(Frozen, frozen=True, kw_only=True):
-    """The drain as other processes see it. ``run`` names this drain; ``first`` and ``last`` bound what is in flight."""
+class Sending(Frozen, frozen=True, kw_only=True):
+    """What is in flight, as other processes see it: ``first`` and ``last`` bound the queue numbers; 0: nothing."""
 
     pid: int
-    progress: SyncProgress
-    run: str = ""
     first: int = 0
     last: int = 0
-    finished: SyncReport | None = None
 
     @property
     def alive(self) -> bool:
-        """The process that drains is there. (The lock itself isn't asked: a look must not take it.)"""
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except OSError:
-            return True  # somebody else's
-        return True
+        """The process that sends is there. (The lock itself isn't asked: a look must not take it.)"""
+        return is_alive(self.pid)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True
 
 
 class Lane:
     """What a drain and the immediate send of one row have in common. The caller holds the drain lock.
 
-    ``delivered`` is called with what was acknowledged, after it was committed. ``limit_s``: seconds for the whole.
+    ``delivered`` is called with what was acknowledged, before that is committed: a crash in between leaves rows that
+    are laid over what was read twice, which does no harm; the other way round an edit would lack its base. ``limit_s``: seconds for the whole.
     """
 
     def __init__(
@@ -76,7 +79,7 @@ class Lane:
         config: Config,
         *,
         report: Callable[[SyncProgress], None],
-        delivered: Callable[[Sequence[Judged]], Awaitable[None]],
+        delivered: Delivered,
         seen: Seen,
         limit_s: float | None = None,
     ) -> None:
@@ -85,7 +88,6 @@ class Lane:
         self._stop = asyncio.Event()
         self._started = clock.steady()
         self._end = None if limit_s is None else self._started + limit_s
-        self._run = f"{os.getpid()}-{id(self)}-{self._started}"
         self._tally = Tally()
         self._total = 0
         self._size = self._most = FIRST_BATCH
@@ -143,8 +145,8 @@ class Lane:
         return not self.stopping
 
     async def _judge(self, part: list[Row], outcome: Outcome) -> bool | None:
-        """What comes of a request for the lane. True: these rows are done with for now; False: again, in other portions;
-        None: the pass is over."""
+        """What comes of a request for the lane. True: these rows are done with for now; False: again, in other
+        portions; None: the pass is over."""
         several = len(part) > 1
         match outcome.kind:
             case "answered":
@@ -260,7 +262,6 @@ class Lane:
         for row, verdict in judged:
             if verdict.fate != "delivered":
                 self._block(row)
-        self._first = self._last = 0
         now, before = self.link.now(), self._tally
 
         async def job(connection: aiosqlite.Connection) -> tuple[Tally, list[str]]:
@@ -270,9 +271,12 @@ class Lane:
             resolved = await self._by_policy(connection, judged, now)
             done = msgspec.structs.replace(done, conflicts=done.conflicts - len(resolved))
             self._tally = before.plus(done)
-            await self._publish(connection)
+            await self._landed(connection)
             return done, resolved
 
+        delivered = [pair for pair in judged if pair[1].fate == "delivered"]
+        if delivered:
+            await self._delivered(delivered, outcome)
         try:
             done, resolved = await self.store.write(job)
         except BaseException:
@@ -282,10 +286,7 @@ class Lane:
         for entity in resolved:
             self._blocked.pop(entity, None)
             self._settled_again = True
-        delivered = [pair for pair in judged if pair[1].fate == "delivered"]
-        if delivered:
-            self._acknowledged = True
-            await self._delivered(delivered)
+        self._acknowledged = self._acknowledged or bool(delivered)
         self._tell()
 
     async def _by_policy(self, connection: aiosqlite.Connection, judged: Sequence[Judged], now: str) -> list[str]:
@@ -307,12 +308,14 @@ class Lane:
 
         async def job(connection: aiosqlite.Connection) -> None:
             await settle.unmark(connection, part, outcome.reason, reached=reached)
+            await self._landed(connection)
 
         await self.store.write(job)
 
     async def _put_back(self, part: list[Row], reason: str) -> None:
         async def job(connection: aiosqlite.Connection) -> None:
             await settle.note_error(connection, part, reason)
+            await self._landed(connection)
 
         await self.store.write(job)
 
@@ -346,6 +349,7 @@ class Lane:
         verdict = Verdict(fate="failed", error=outcome.reason)
 
         async def job(connection: aiosqlite.Connection) -> Tally:
+            await self._landed(connection)
             return await settle.spend(
                 connection, self.clock, self.link.now(), self.config.queue.max_attempts, row, verdict, why=why
             )
@@ -355,11 +359,12 @@ class Lane:
         self._failures += 1
         return await self._give_up(part, outcome) if self._failures >= PATIENCE else True
 
-    async def _give_up(self, part: list[Row], outcome: Outcome) -> None:
+    async def _give_up(self, part: list[Row], outcome: Outcome) -> bool | None:
         """The pass is over; unless the user stopped it, the Hub is in trouble and gets some time."""
         await self._put_back(part, outcome.reason)
         if not self._stop.is_set():
             await self.link.in_trouble(outcome.reason)
+        return None
 
     async def _works(self) -> bool:
         """The Hub says that it is ready; a plain Hub has no such word, but a list of tasks is one."""
@@ -392,9 +397,14 @@ class Lane:
         self._report(self._progress())
 
     async def _publish(self, connection: aiosqlite.Connection) -> None:
-        """The progress, in the transaction that made it, for the processes that look on."""
-        running = Running(pid=os.getpid(), run=self._run, progress=self._progress(), first=self._first, last=self._last)
-        await state.put_in(connection, "drain", running)
+        """What is in flight, in the transaction that changes it, for the processes that look on."""
+        sending = Sending(pid=os.getpid(), first=self._first, last=self._last)
+        await state.put_in(connection, "sending", sending)
+
+    async def _landed(self, connection: aiosqlite.Connection) -> None:
+        """The same when nothing is in flight any more."""
+        self._first = self._last = 0
+        await self._publish(connection)
 
     def _client_id(self) -> str:
         return f"aria-{os.getpid()}"

@@ -73,7 +73,7 @@ class Mirror:
         return list(seen), list(marks)
 
     async def refresh(self, client: HubClient, kind: Kind, now: str, timeout: float) -> None:
-        """Reads what changed since the last time, or from a plain Hub everything. One at a time; raises HubUnavailable."""
+        """Reads what changed since the last time, or from a plain Hub everything; one at a time. Raises HubUnavailable."""
         self._acknowledged = []
         try:
             if client.plain:

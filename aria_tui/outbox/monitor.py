@@ -18,7 +18,7 @@ from aria_tui.errors import AriaError
 from aria_tui.models import Change, SyncFinished, SyncReport
 from aria_tui.outbox import journal, schedule, state
 from aria_tui.outbox.clock import Clock
-from aria_tui.outbox.lane import Running
+from aria_tui.outbox.drain import Running
 from aria_tui.outbox.link import Link
 from aria_tui.outbox.store import Store
 from aria_tui.outbox.syncer import Syncer
@@ -123,7 +123,7 @@ class Monitor:
             return
         except (AriaError, OSError) as error:
             said = str(error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a fault of the program is told, and the others go on
             _log.exception("a step in the background failed")
             said = f"{name}: {type(error).__name__}: {error}"
         if self._said.get(name) != said:

@@ -50,10 +50,10 @@ class Queue:
 
     def reason(self, row: Row, ahead: int | None) -> tuple[ReasonCode, dict[str, str]]:
         """Code and arguments for a row; ``ahead`` is an earlier waiting row of the same entity."""
-        if self.sending and self.sending[0] <= row.id <= self.sending[1] and row.why == "in_doubt":
-            return "sending", {}
         if row.target and row.target != self.target:
             return "held_target", {"target": self.labels.get(row.target, row.target)}
+        if self.sending and self.sending[0] <= row.id <= self.sending[1] and row.why == "in_doubt":
+            return "sending", {}
         if (dead := self.parked.get(row.entity)) is not None and dead < row.id:
             return "parked_ahead", {"number": str(dead)}
         if ahead is not None:

@@ -68,7 +68,8 @@ class _Case:
 
     def __init__(self, number: int, row: tuple[Any, ...]) -> None:
         self.number = number
-        self.operation, payload, base, current, self.entity, self.op_id, self.target = row
+        operation, payload, base, current, entity, self.op_id, self.target = row
+        self.operation, self.entity = str(operation), str(entity)
         self.payload: dict[str, Any] = json.loads(payload)
         self.base: dict[str, Any] = json.loads(base) if base else {}
         self.theirs: dict[str, Any] | None = json.loads(current) if current else None
@@ -149,7 +150,7 @@ class _Resolution:
             return await self._go(case.update, {"id": case.payload["id"], "changes": case.mine})
         return await self._go(case.operation, case.payload)
 
-    async def _theirs(self) -> None:
+    async def _theirs(self) -> int | None:
         case = self.case
         if case.candidates:
             # The newest of them is ours: that is what the Hub made of our create.
@@ -157,8 +158,9 @@ class _Resolution:
             await self.connection.execute(
                 "INSERT OR REPLACE INTO id_map VALUES (?, ?, ?)", (case.target, case.entity, case.candidates[0]["id"])
             )
-            return
-        await self._end("lost")
+        else:
+            await self._end("lost")
+        return None
 
     async def _by_field(self, choice: Mapping[str, str]) -> int | None:
         case = self.case
@@ -197,7 +199,8 @@ class _Resolution:
         """The task is gone at the Hub and its id with it: ours becomes a new one, and what waits for it follows."""
         case = self.case
         number = await self._copy("")
-        new = list(await self.connection.execute_fetchall("SELECT entity FROM queue WHERE id = ?", (number,)))[0][0]
+        made = await self.connection.execute_fetchall("SELECT entity FROM queue WHERE id = ?", (number,))
+        new = str(next(iter(made))[0])
         later = await self.connection.execute_fetchall(
             "SELECT id, operation, payload, op_id FROM queue WHERE synced_at IS NULL AND entity = ? AND id > ?"
             " ORDER BY id",

@@ -105,7 +105,7 @@ def _swap(path: Path, fresh: Path) -> Path:
 
 
 def _carry_over(path: Path, fresh: Path) -> tuple[int, int, bool]:
-    """Fills a new file, complete before it gets its name. Gives waiting, parked, whether something could not be read."""
+    """Fills a new file before it gets its name. Gives waiting, parked, and whether something could not be read."""
     for side in ("", *_SIDES):
         fresh.with_name(fresh.name + side).unlink(missing_ok=True)
     schema.make_file(fresh)

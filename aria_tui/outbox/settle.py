@@ -59,7 +59,7 @@ async def still_there(connection: aiosqlite.Connection, rows: Sequence[Row]) -> 
         "SELECT id, op_id FROM queue WHERE synced_at IS NULL AND id IN (SELECT value FROM json_each(?))",
         (id_list(rows),),
     )
-    keys = dict(found)  # type: ignore[arg-type]
+    keys: dict[int, str] = {row[0]: row[1] for row in found}
     return [row for row in rows if keys.get(row.id) == row.op_id]
 
 

@@ -138,7 +138,7 @@ class Store:
         writer = self._writer
         if writer is None:
             return int(anybody), -1
-        return int(anybody), int(list(await writer.execute_fetchall("PRAGMA data_version"))[0][0])
+        return int(anybody), int(next(iter(await writer.execute_fetchall("PRAGMA data_version")))[0])
 
     async def _fetch(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
         if self._reader is None:
@@ -277,7 +277,7 @@ class Store:
                 item.done.set_result(outcome)
 
     async def _insert_whole(self, rows: list[NewRow]) -> list[Accepted | Exception]:
-        """Commits rows and gives what became of each. Raises sqlite3.Error and QueueUnavailable: nothing was committed."""
+        """Commits rows and gives what became of each. Raises sqlite3.Error, QueueUnavailable: nothing was committed."""
         insert = insert_all
         for last in (False, True):
             connection = await self._connected()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import msgspec
 
@@ -12,11 +12,10 @@ from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.models import SyncEvent, SyncFinished, SyncProgress, SyncReport
 from aria_tui.outbox import state, targets
 from aria_tui.outbox.clock import Clock
-from aria_tui.outbox.drain import Drain
-from aria_tui.outbox.lane import Running, Seen
+from aria_tui.outbox.drain import Drain, Running
+from aria_tui.outbox.lane import Delivered, Seen
 from aria_tui.outbox.link import Link
 from aria_tui.outbox.lock import DrainLock
-from aria_tui.outbox.settle import Judged
 from aria_tui.outbox.store import Store
 
 LOOK = 0.1
@@ -36,7 +35,7 @@ class Syncer:
         *,
         link: Callable[[], Awaitable[Link]],
         embedded: Callable[[], Awaitable[Link]],
-        delivered: Callable[[Sequence[Judged]], Awaitable[None]],
+        delivered: Delivered,
         seen: Seen,
     ) -> None:
         self.store, self.clock, self.lock, self.config = store, clock, lock, config

@@ -71,7 +71,7 @@ async def import_lines(store: Store, lines: Iterable[str], *, now: str, target: 
                 continue
             await _insert(connection, entry, now, target)
             imported += 1
-        waiting = list(await connection.execute_fetchall("SELECT total(waiting) FROM counters"))[0][0]
+        waiting = next(iter(await connection.execute_fetchall("SELECT total(waiting) FROM counters")))[0]
         if imported and waiting > store.limit:
             raise QueueFull(
                 f"with these, more than {store.limit} operations would wait", path=str(store.path),

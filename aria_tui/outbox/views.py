@@ -12,7 +12,7 @@ from aria_tui.outbox import reasons, state, targets
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.gates import Gate
 from aria_tui.outbox.gist import gist_of
-from aria_tui.outbox.lane import Running
+from aria_tui.outbox.lane import Sending
 from aria_tui.outbox.rows import COLUMNS, Row
 from aria_tui.outbox.store import Store
 
@@ -111,10 +111,8 @@ class Views:
         return [_conflict(row) for row in found]
 
     async def _queue(self) -> reasons.Queue:
-        running = await state.get(self.store, "drain", Running)
-        sending = None
-        if running is not None and running.finished is None and running.first and running.alive:
-            sending = (running.first, running.last)
+        flight = await state.get(self.store, "sending", Sending)
+        sending = (flight.first, flight.last) if flight is not None and flight.first and flight.alive else None
         parked = dict(await self.store.read("SELECT entity, min(id) FROM parked GROUP BY entity"))
         known = await targets.labels(self.store)
         return reasons.Queue(

@@ -1,4 +1,4 @@
-"""From an accepted write to the answer its caller gets: committed, tried at once, told (queue.md, "Accepting a write")."""
+"""From an accepted write to its caller's answer: committed, tried at once, told (queue.md, "Accepting a write")."""
 
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ def repository(folder: Path) -> Path:
 
 def hostile(folder: Path, marker: Path) -> Path:
     """A repository that would run ``marker``'s script by each way that git knows while it is only looked at."""
+    folder.parent.mkdir(parents=True)
     script = folder.parent / "run.sh"
     script.write_text(f"#!/bin/sh\necho $0 $* >> {marker}\ncat\n")
     script.chmod(0o755)

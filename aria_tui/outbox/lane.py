@@ -68,7 +68,8 @@ class Lane:
     """What a drain and the immediate send of one row have in common. The caller holds the drain lock.
 
     ``delivered`` is called with what was acknowledged, before that is committed: a crash in between leaves rows that
-    are laid over what was read twice, which does no harm; the other way round an edit would lack its base. ``limit_s``: seconds for the whole.
+    are laid over twice, which does no harm; the other way round an edit would lack its base. ``limit_s``: seconds for
+    the whole.
     """
 
     def __init__(

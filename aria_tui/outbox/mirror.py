@@ -46,12 +46,14 @@ class Mirror:
         """What was acknowledged while a read is under way, which may not show it."""
         self._connection: aiosqlite.Connection | None = None
         self._writing = asyncio.Lock()
+        self._version = -1
 
     async def load(self, target: str) -> None:
-        """Takes up what is kept for a target."""
-        if self.target == target:
+        """Takes up what is kept for a target, again where another process has written since."""
+        if self.target == target and (self._acknowledged is not None or not await self._changed_by_others()):
             return
         self.things, self.as_of, self._cursor = {"task": {}, "insight": {}}, {"task": None, "insight": None}, None
+        await self._changed_by_others()
         try:
             seen, marks = await self._kept(target)
         except sqlite3.Error:
@@ -64,6 +66,17 @@ class Mirror:
             self._cursor, self.as_of = cursor, {"task": tasks, "insight": insights}
         self.target = target
 
+    async def _changed_by_others(self) -> bool:
+        """An edit that another process delivered must be known here too, else the next one would rest on what was
+        before it."""
+        before = self._version
+        try:
+            connection = await self._open()
+            self._version = next(iter(await connection.execute_fetchall("PRAGMA data_version")))[0]
+        except sqlite3.Error:
+            return False
+        return before != self._version
+
     async def _kept(self, target: str) -> tuple[list[Any], list[Any]]:
         connection = await self._open()
         seen = await connection.execute_fetchall("SELECT kind, id, body FROM seen WHERE target = ?", (target,))
@@ -73,7 +86,10 @@ class Mirror:
         return list(seen), list(marks)
 
     async def refresh(self, client: HubClient, kind: Kind, now: str, timeout: float) -> None:
-        """Reads what changed since the last time, or from a plain Hub everything; one at a time. Raises HubUnavailable."""
+        """Reads what changed since the last time, or from a plain Hub everything; one at a time.
+
+        Raises HubUnavailable.
+        """
         self._acknowledged = []
         try:
             if client.plain:

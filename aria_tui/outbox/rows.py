@@ -85,7 +85,8 @@ async def adopt_strangers(store: Store, target: str) -> int:
 
     async def job(connection: aiosqlite.Connection) -> int:
         found = await connection.execute_fetchall(
-            "SELECT id, CAST(operation AS TEXT), CAST(payload AS TEXT) FROM queue WHERE op_id IS NULL AND synced_at IS NULL ORDER BY id"
+            "SELECT id, CAST(operation AS TEXT), CAST(payload AS TEXT) FROM queue"
+            " WHERE op_id IS NULL AND synced_at IS NULL ORDER BY id"
         )
         changes = []
         for number, operation, payload in found:

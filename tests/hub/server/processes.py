@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from aria_tui.hub.server import manage
@@ -28,15 +29,18 @@ def aria(home: Path, *args: str, timeout: float = 60) -> subprocess.CompletedPro
     )
 
 
+def make_token(database: str) -> str:
+    """A token that may write, of account ``me``; in a thread, since the test may have a loop of its own."""
+    with ThreadPoolExecutor(1) as thread:
+        made = thread.submit(manage.create_token, database, account="me", name="test", scope="write").result()
+    return str(made["token"])
+
+
 class Served:
     """A served Hub; its address and a token are there once it listens."""
 
     def __init__(self, home: Path, database: str, *args: str, port: int = 0, token: str | None = None) -> None:
-        open_to_all = "--no-token" in args
-        made = token or (
-            "" if open_to_all else manage.create_token(database, account="me", name="t", scope="write")["token"]
-        )
-        self.token = str(made)
+        self.token = token or ("" if "--no-token" in args else make_token(database))
         self.database = database
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by kill
         self.process = subprocess.Popen(

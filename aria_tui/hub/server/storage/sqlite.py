@@ -103,11 +103,13 @@ class SqliteStorage:
     def _guarded(self, work: Callable[..., T], args: tuple[Any, ...]) -> T:
         try:
             try:
+                self._moved()
                 return work(*args)
             except sqlite3.DatabaseError as error:
-                if not is_damage(error):
+                if is_damage(error):
+                    self._repair()
+                elif not self._moved():
                     raise
-                self._repair()
                 return work(*args)
         except (sqlite3.IntegrityError, sqlite3.DataError) as error:
             raise StorageRefused(f"{self.path}: {error}") from error
@@ -214,15 +216,17 @@ class SqliteStorage:
         return writes
 
     def _moved(self) -> bool:
-        """Whether another process set the file aside meanwhile (repair.py): what was just committed went with it, so
-        it is done again in the new one, under the same keys."""
+        """Whether another process set the file aside since it was opened (repair.py); then the new one is open now.
+        What was just committed went with the old one, so it is done again, under the same keys."""
+        if self._connection is None:
+            return False
         try:
             there = self.path.stat().st_ino
         except OSError as error:
             raise StorageUnavailable(f"{self.path}: {error.strerror}") from error
         if there == self._inode:
             return False
-        self._db.close()
+        self._connection.close()
         self._connect()
         return True
 

@@ -92,7 +92,7 @@ async def insert_each(
         for row in rows:
             await connection.execute("SAVEPOINT row")
             try:
-                outcomes.append(await _insert_row(connection, row, limit, path))
+                outcomes.append(await insert_row(connection, row, limit, path))
             except (sqlite3.IntegrityError, sqlite3.ProgrammingError, UnicodeError, NotSaved, InvalidInput) as error:
                 await connection.execute("ROLLBACK TO row")
                 told = isinstance(error, NotSaved | InvalidInput)
@@ -107,7 +107,8 @@ async def insert_each(
     return outcomes
 
 
-async def _insert_row(connection: aiosqlite.Connection, row: NewRow, limit: int, path: Path) -> Accepted:
+async def insert_row(connection: aiosqlite.Connection, row: NewRow, limit: int, path: Path) -> Accepted:
+    """One row, inside a transaction of the caller's. Raises QueueFull, InvalidInput."""
     known = await _known(connection, row)
     if known is not None:
         return known

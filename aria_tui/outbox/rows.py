@@ -72,10 +72,10 @@ async def heads(store: Store, entity: str, number: int) -> bool:
     return not found
 
 
-async def of_entity(store: Store, entity: str) -> list[Row]:
-    """What waits for one entity, by id."""
+async def of_entity(connection: aiosqlite.Connection, entity: str) -> list[Row]:
+    """What waits for one entity, by id, inside a transaction of the caller's."""
     sql = f"SELECT {COLUMNS} FROM queue WHERE synced_at IS NULL AND entity = ? ORDER BY id"  # noqa: S608
-    return [Row(*row) for row in await store.read(sql, (entity,))]
+    return [Row(*row) for row in await connection.execute_fetchall(sql, (entity,))]
 
 
 async def adopt_strangers(store: Store, target: str) -> int:

@@ -73,6 +73,7 @@ class Store:
         self._jobs: asyncio.Queue[_Insert | _Work | None] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
         self._reading = asyncio.Lock()
+        self._opening: asyncio.Task[None] | None = None
         self._busy: tuple[float, QueueUnavailable] | None = None
         self._closed = False
 
@@ -142,9 +143,10 @@ class Store:
 
     async def _fetch(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
         if self._reader is None:
-            reader = await _open_connection(self.path)
-            await reader.execute("PRAGMA query_only = ON")
-            self._reader = reader
+            # In a task of its own: a caller that is cancelled must not leave a connection that nobody closes.
+            self._opening = self._opening or asyncio.create_task(self._open_reader(), name="outbox reader")
+            await asyncio.shield(self._opening)
+        assert self._reader is not None
         try:
             return list(await self._reader.execute_fetchall(sql, parameters))
         except sqlite3.OperationalError as error:
@@ -153,6 +155,18 @@ class Store:
             # Somebody stored bytes that are no text: they are read so that they can be told, and never sent.
             self._reader.text_factory = _lossless
             return list(await self._reader.execute_fetchall(sql, parameters))
+
+    async def _open_reader(self) -> None:
+        try:
+            reader = await _open_connection(self.path)
+            try:
+                await reader.execute("PRAGMA query_only = ON")
+            except BaseException:
+                await reader.close()
+                raise
+            self._reader = reader
+        finally:
+            self._opening = None
 
     def _unavailable(self, error: Exception) -> QueueUnavailable:
         reason, hint = explain(error, self.path)
@@ -371,6 +385,8 @@ class Store:
 
     async def _drop(self) -> None:
         async with self._reading:
+            if self._opening is not None:
+                await asyncio.gather(self._opening, return_exceptions=True)
             for connection in (self._reader, self._writer):
                 if connection is not None:
                     with contextlib.suppress(sqlite3.Error):

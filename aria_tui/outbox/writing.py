@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
+import aiosqlite
 import msgspec
 
 from aria_tui.errors import AriaError
 from aria_tui.models import QueueItem, WriteResult
 from aria_tui.outbox import accept, rows, targets
-from aria_tui.outbox.inserting import NewRow
+from aria_tui.outbox.inserting import Accepted, NewRow, insert_row
 
 if TYPE_CHECKING:
     from aria_tui.outbox.engine import Engine
@@ -27,8 +28,9 @@ _END = (
 async def write(engine: Engine, row: NewRow, payload: dict[str, Any], *, offline: bool) -> WriteResult:
     """Commits a row and tries to get it to the Hub. Raises NotSaved, QueueUnavailable, InvalidInput (a used key)."""
     if row.operation in EDITS:
-        row = await _based(engine, row, payload)
-    accepted = await engine.store.insert(row)
+        row, accepted = await _insert_edit(engine, row, payload)
+    else:
+        accepted = await engine.store.insert(row)
     entity = row.entity.partition(":")[2]
     if offline and not accepted.known:
         engine.wrote()
@@ -42,8 +44,12 @@ async def write(engine: Engine, row: NewRow, payload: dict[str, Any], *, offline
     return await outcome(engine, accepted.number, entity)
 
 
-async def _based(engine: Engine, row: NewRow, payload: dict[str, Any]) -> NewRow:
-    """Gives an edit the name under which its entity waits, and the version and former values that it is based on."""
+async def _insert_edit(engine: Engine, row: NewRow, payload: dict[str, Any]) -> tuple[NewRow, Accepted]:
+    """Commits an edit with the version and the former values that it is based on.
+
+    They are read in the transaction that commits it, so that no other edit comes between; what waits is read before
+    what was seen, for a drain tells the mirror before it marks a row.
+    """
     target = await engine.target()
     kind: Literal["task", "insight"] = "insight" if row.entity.startswith("insight:") else "task"
     thing = row.entity.partition(":")[2]
@@ -52,10 +58,15 @@ async def _based(engine: Engine, row: NewRow, payload: dict[str, Any]) -> NewRow
 
         row = msgspec.structs.replace(row, entity=await local_entity(engine.store, target, row.entity))
         thing = (await remote_ids(engine.store, target, kind)).get(row.entity.partition(":")[2], thing)
-    waiting = await rows.of_entity(engine.store, row.entity)
-    await engine.load_mirror()
-    version, base = accept.former_values(row.operation, payload, engine.mirror.base_of(kind, thing, waiting))
-    return msgspec.structs.replace(row, base_version=version, base=base)
+
+    async def job(connection: aiosqlite.Connection) -> tuple[NewRow, Accepted]:
+        waiting = await rows.of_entity(connection, row.entity)
+        await engine.mirror.load(target)
+        version, base = accept.former_values(row.operation, payload, engine.mirror.base_of(kind, thing, waiting))
+        based = msgspec.structs.replace(row, base_version=version, base=base)
+        return based, await insert_row(connection, based, engine.store.limit, engine.store.path)
+
+    return await engine.store.write(job)
 
 
 async def outcome(engine: Engine, number: int, entity: str) -> WriteResult:

@@ -19,6 +19,7 @@ from aria_tui.hub.server.storage.base import StorageRefused, StorageUnavailable
 from aria_tui.hub.server.web import Call, Handler, Methods, json_response, problem_response
 
 log = logging.getLogger("aria_tui.hub")
+log.addHandler(logging.NullHandler())  # embedded in a command, the Hub's log is nowhere unless that is configured
 
 PATHS: dict[str, dict[str, Handler]] = {
     "/api/meta": {"GET": reads.meta},

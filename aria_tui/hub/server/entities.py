@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -24,19 +24,20 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """What a field has that a create doesn't bear; None for a time means that the Hub gives it."""
 
+_EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _TIMES = ("created_at", "updated_at", "captured_at", "completed_at")
 
 
 @functools.lru_cache(maxsize=4096)
 def moment(text: str) -> int:
     """A time of the wire as milliseconds since 1970."""
-    return round(contract.read_time(text).timestamp() * 1000)
+    return (contract.read_time(text) - _EPOCH) // _MILLISECOND
 
 
 @functools.lru_cache(maxsize=4096)
 def time_text(moment: int) -> str:
     """Milliseconds since 1970 as the wire's time."""
-    return contract.write_time(datetime.fromtimestamp(moment / 1000, UTC))
+    return contract.write_time(_EPOCH + moment * _MILLISECOND)
 
 
 @functools.lru_cache(maxsize=4096)

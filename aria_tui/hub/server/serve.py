@@ -23,6 +23,7 @@ from aria_tui.hub.server.service import Hub, Options, now_ms
 from aria_tui.hub.server.storage import open_storage, prepare, sqlite_path
 from aria_tui.hub.server.upkeep import Upkeep
 
+KEEP_ALIVE_SECONDS = 75
 DRAIN_SECONDS = 20
 """How long requests in flight may still take after SIGTERM."""
 
@@ -71,6 +72,7 @@ async def _serve(serving: Serving) -> int:
             lifespan="off",
             server_header=False,
             timeout_graceful_shutdown=DRAIN_SECONDS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )
         listener = _listen(serving.host, serving.port)
         async with Upkeep(storage, serving.options, sqlite_path(serving.database)):

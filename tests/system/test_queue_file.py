@@ -113,7 +113,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_on_a_full_disk_the_screen_keeps_what_was_typed(tmp_path: Path, terminal: Callable[..., Tmux]) -> None:
-    aria = Aria(tmp_path)
+    aria = Aria(tmp_path).use("http://127.0.0.1:9", "token")
     with small_disk(aria.home):
         aria("task", "add", "early", "--offline").ok()
         screen = terminal().run(aria)
@@ -241,8 +241,12 @@ def test_a_file_system_without_locks_is_told(aria: Aria, hub: HubProcess) -> Non
     if shutil.which("strace") is None:
         pytest.fail("this test needs strace: install it (apt-get install strace)")
     aria.use(hub.url, hub.token)
-    quiet = ("strace", "-f", "-qqq", "-o", "/dev/null")
-    wrap = (*quiet, "-e", "trace=fcntl,flock", "-e", "inject=fcntl,flock:error=ENOLCK")
+    aria.home.mkdir(mode=0o700)
+    ours = [
+        word for name in ("queue.db", "queue.db-journal", "queue.db.lock") for word in ("-P", str(aria.home / name))
+    ]
+    quiet = ("strace", "-f", "-qqq", "-o", "/dev/null", "-e", "trace=fcntl,flock")
+    wrap = (*quiet, *ours, "-e", "inject=fcntl,flock:error=ENOLCK")
     done = powerless(aria, "task", "add", "x", wrap=wrap)
     refused(done, path=str(aria.home))
     assert hub.count("tasks") == 0

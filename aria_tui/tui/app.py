@@ -9,7 +9,7 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -59,17 +59,18 @@ class AriaApp(Doors):
         super().__init__()
         self.config, self.demo = config, demo
         self.home = home or paths.home()
-        self.fresh = not (self.home / "session.json").exists() and not config.hub.url and demo is None
+        known = (self.home / "session.json").exists() or self.home.is_file()
+        self.fresh = not known and not config.hub.url and demo is None
         self.session = KeptFile(self.home / "session.json")
         self.drafts = KeptFile(self.home / "drafts.json")
         self.remapped, self.problems = read_keymap(config.ui.keys)
         self.set_keymap(self.remapped)
         if problem := use_zone(config.briefing.timezone):
             self.problems.append(problem)
-        self.live = Live(config, self.home)
+        self.live = Live(config, self.home, self.guard)
         self.writes, self.captures, self.rows = Writes(self), Captures(self), RowActions(self)
         self.new_config: Config | None = None
-        self.after_exit = ""
+        self.after_exit, self.closed = "", False
         self.failure: Exception | None = None
         self.animation_level = "full" if config.ui.animation else "none"
         themes.register(self, str(self.session.get("theme") or config.ui.theme))
@@ -137,7 +138,7 @@ class AriaApp(Doors):
         return self.run_worker(guarded(), group=group, exclusive=exclusive, exit_on_error=False)
 
     @contextlib.contextmanager
-    def guard(self, what: str) -> Any:
+    def guard(self, what: str) -> Iterator[None]:
         """Turns errors into words: the user's own as they are, the program's as a toast and a trace in the log."""
         try:
             yield
@@ -183,6 +184,7 @@ class AriaApp(Doors):
                 self.workers.cancel_all()
                 await self.writes.settle()
                 await self.live.close()
+                self.closed = True
         await self.drafts.close()
         await self.session.close()
         await super()._shutdown()
@@ -221,4 +223,9 @@ def run(config: Config, *, demo: Demo | None = None) -> int:
         os.execv(sys.executable, [sys.executable, "-m", "aria_tui", "demo"])  # noqa: S606 - our own program
     if app.after_exit == "restart" and app.new_config is not None:
         return run(app.new_config)
-    return app.return_code or 0
+    status = app.return_code or 0
+    if not app.closed and demo is None:
+        # Something didn't end in time and holds a thread: what was accepted is committed, nobody needs to wait for it.
+        sys.stdout.flush()
+        os._exit(status)
+    return status

@@ -7,6 +7,7 @@ One ``Live`` a program. It opens the assistant after the first paint, follows it
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -52,8 +53,10 @@ class _Topic:
 class Live:
     """What the screens show: newest snapshots, each frozen."""
 
-    def __init__(self, config: Config, home: Path) -> None:
-        self.config, self.home = config, home
+    def __init__(
+        self, config: Config, home: Path, guard: Callable[[str], contextlib.AbstractContextManager[None]]
+    ) -> None:
+        self.config, self.home, self._guard = config, home, guard
         self.assistant: Assistant | None = None
         self.hub = HubStatus(url=config.hub.url)
         self.hub_at = time.monotonic()
@@ -99,7 +102,8 @@ class Live:
     def tell(self, topic: str) -> None:
         """Says that a topic has news."""
         for listener in tuple(self.listeners):
-            listener(topic)
+            with self._guard(f"drawing {topic}"):  # what can't be drawn must not end the reading
+                listener(topic)
 
     def ask(self, topic: str) -> None:
         """Has a topic read again soon."""

@@ -169,6 +169,9 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     def _settle(self, direction: int) -> None:
         """Moves the cursor off rows that can't have it, first in ``direction``, then the other way."""
         count = len(self._rows)
+        if not count:
+            self._cursor = 0
+            return
         for step, stop in ((direction, count if direction > 0 else -1), (-direction, -1 if direction > 0 else count)):
             for index in range(self._cursor, stop, step):
                 if self._rows.key(index) is not None:

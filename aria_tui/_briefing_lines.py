@@ -244,12 +244,8 @@ def _finance(data: dict[str, Any], now: datetime) -> Lines:
             balance=formats.money(data["balance"], currency, signed=True),
         )
         lines.append((f"{month_words(data['month'], now)}{text}",))
-    for budget in data["budgets"] or []:
-        if budget["level"] in ("warning", "critical"):
-            text = _("{category} at {percent} % of its budget").format(
-                category=budget["category"], percent=formats.number(Decimal(str(budget["percent"])))
-            )
-            lines.append((text, "problem"))
+    over = [budget for budget in data["budgets"] or [] if budget["level"] in ("warning", "critical")]
+    lines += [(budget_line(budget), "problem") for budget in over]
     for item in data["due"] or []:
         amount = formats.money(item["amount"], item["currency"] or "")
         text = _("due {what} {amount} {day}").format(
@@ -259,6 +255,17 @@ def _finance(data: dict[str, Any], now: datetime) -> Lines:
     if not lines and data["budgets"] is not None and data["due"] is not None:
         lines.append((_("nothing is due, and no budget runs out"), "dim"))
     return lines
+
+
+def budget_line(budget: dict[str, Any]) -> str:
+    """``Software at 82 % of its budget``; money spent where none was allowed has no share."""
+    if budget["percent"] is None:
+        return _("{category}: {amount} spent without a budget").format(
+            category=budget["category"], amount=budget["spent"]
+        )
+    percent = Decimal(str(budget["percent"]))
+    shown = formats.number(percent, 1 if percent % 1 else 0)
+    return _("{category} at {percent} % of its budget").format(category=budget["category"], percent=shown)
 
 
 def month_words(month: str | None, now: datetime) -> str:

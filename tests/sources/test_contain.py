@@ -297,6 +297,42 @@ async def test_what_a_users_source_leaves_running_is_ended(
     assert not _running_in(left)
 
 
+ORPHAN = """
+import asyncio, os, signal, sys
+from aria_tui.sources import _child
+
+async def main():
+    async with _child.Child("aria_weather:spin") as child:
+        asyncio.get_running_loop().call_later(0.3, os.kill, os.getpid(), signal.SIGKILL)
+        await child.call({"left": sys.argv[1]}, 0.5)
+
+asyncio.run(main())
+"""
+SPIN = """
+def spin(left):
+    import os
+    os.chdir(left)
+    open("started", "w").close()
+    while True:
+        pass
+"""
+
+
+@pytest.mark.parametrize("ready", ["", "import time; time.sleep(60)"])
+async def test_a_child_whose_parent_was_killed_ends_by_itself(package: Path, tmp_path: Path, ready: str) -> None:
+    left = tmp_path / "left"
+    left.mkdir()
+    (package / "aria_weather.py").write_text(SPIN.replace("while True", ready + "\n    while True"))
+    environ = {**os.environ, "PYTHONPATH": str(package)}
+    done = subprocess.run([sys.executable, "-c", ORPHAN, str(left)], env=environ, timeout=30, check=False)
+    assert done.returncode == -9
+    end = time.monotonic() + 15
+    while (_running_in(left) or not (left / "started").exists()) and time.monotonic() < end:
+        await asyncio.sleep(0.05)
+    assert (left / "started").exists()
+    assert not _running_in(left)
+
+
 def _running_in(folder: Path) -> list[str]:
     found = []
     for entry in Path("/proc").iterdir():

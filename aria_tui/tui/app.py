@@ -9,6 +9,7 @@ import inspect
 import logging
 import os
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -70,7 +71,7 @@ class AriaApp(Doors):
         self.live = Live(config, self.home, self.guard)
         self.writes, self.captures, self.rows = Writes(self), Captures(self), RowActions(self)
         self.new_config: Config | None = None
-        self.after_exit, self.closed = "", False
+        self.after_exit = ""
         self.failure: Exception | None = None
         self.animation_level = "full" if config.ui.animation else "none"
         themes.register(self, str(self.session.get("theme") or config.ui.theme))
@@ -184,7 +185,6 @@ class AriaApp(Doors):
                 self.workers.cancel_all()
                 await self.writes.settle()
                 await self.live.close()
-                self.closed = True
         await self.drafts.close()
         await self.session.close()
         await super()._shutdown()
@@ -224,7 +224,8 @@ def run(config: Config, *, demo: Demo | None = None) -> int:
     if app.after_exit == "restart" and app.new_config is not None:
         return run(app.new_config)
     status = app.return_code or 0
-    if not app.closed and demo is None:
+    others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
+    if demo is None and any(thread.is_alive() and not thread.daemon for thread in others):
         # Something didn't end in time and holds a thread: what was accepted is committed, nobody needs to wait for it.
         sys.stdout.flush()
         os._exit(status)

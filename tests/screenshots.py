@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -16,11 +17,13 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+
+from msgspec.structs import replace
 
 from aria_tui import locale
 from aria_tui.cli.demo import Demo
 from aria_tui.tui.app import AriaApp
+from tests.helpers.proxy import FaultProxy, Request, is_write
 from tests.tui.conftest import Running, until
 
 FOLDER = Path(__file__).parents[1] / "screenshots"
@@ -51,25 +54,17 @@ async def offline(running: Running, demo: Demo) -> None:
 
 
 async def syncing(running: Running, demo: Demo) -> None:
+    """300 rows; the Hub is behind a proxy that makes it take its time (see ``dashboard``)."""
     await demo.toggle()
     await running.assistant.hub_status()
-    await running.sees("offline")
-    for number in range(6000):
-        write = running.assistant.capture_insight(f"Idea number {number}", project="aria-tui", offline=True)
-        if number % 200:
-            running.app.spawn(_done(write), "fill")
-        else:
-            await write
-    await until(lambda: running.app.live.queue and running.app.live.queue.pending_total >= 5990, seconds=60)
+    for number in range(300):
+        await running.assistant.capture_insight(f"Idea number {number}", project="aria-tui", offline=True)
+    await until(lambda: running.app.live.queue and running.app.live.queue.pending_total >= 300, seconds=60)
     await running.keys("4")
     await demo.toggle()
     await running.keys("s")
-    await until(lambda: running.app.live.sync and running.app.live.sync.done > 1500, "the sync", seconds=60)
-    await running.sees("/s", "Stop")
-
-
-async def _done(write: Awaitable[Any]) -> None:
-    await write
+    await until(lambda: running.app.live.sync and running.app.live.sync.done >= 150, "the sync", seconds=60)
+    await running.sees("/s", "left", "Stop")
 
 
 async def capture(running: Running, demo: Demo) -> None:
@@ -106,14 +101,20 @@ SHOTS: dict[str, tuple[tuple[int, int], str, Shot]] = {
 
 
 @contextlib.asynccontextmanager
-async def dashboard(size: tuple[int, int], language: str) -> AsyncIterator[tuple[Running, Demo]]:
-    """The demo as ``aria demo`` starts it, under a pilot."""
+async def dashboard(size: tuple[int, int], language: str, slow: bool) -> AsyncIterator[tuple[Running, Demo]]:
+    """The demo as ``aria demo`` starts it, under a pilot; ``slow``: 50 ms for each operation, 20 at once."""
     home = Path(tempfile.mkdtemp(prefix="aria-pictures-"))
     demo = Demo(home)
+    stack = contextlib.ExitStack()
     try:
         await asyncio.to_thread(demo.start)
         config = await asyncio.to_thread(demo.prepare)
         os.environ["ARIA_HOME"] = str(home)
+        if slow:
+            proxy = stack.enter_context(contextlib.closing(FaultProxy(demo.port)))
+            proxy.add("rewrite", when=lambda request: request.path == "/api/meta", rewrite=_small_batches)
+            proxy.add("latency", when=is_write, seconds=1.0)
+            config = replace(config, hub=replace(config.hub, url=proxy.url))
         locale.use(language)
         app = AriaApp(config, demo=demo, home=home)
         async with app.run_test(size=size, notifications=True) as pilot:
@@ -123,8 +124,17 @@ async def dashboard(size: tuple[int, int], language: str) -> AsyncIterator[tuple
             await until(lambda: app.screen._doc is not None, "the briefing", seconds=30)
             yield running, demo
     finally:
+        stack.close()
         await asyncio.to_thread(demo.stop)
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _small_batches(_request: Request, given: bytes) -> bytes:
+    head, _, body = given.partition(b"\r\n\r\n")
+    meta = json.loads(body)
+    meta["limits"]["batch_ops"] = 20
+    body = json.dumps(meta).encode()
+    return re.sub(rb"(?i)content-length: \d+", b"Content-Length: %d" % len(body), head) + b"\r\n\r\n" + body
 
 
 def without_fonts(svg: str) -> str:
@@ -155,7 +165,7 @@ def to_png(svg: Path) -> bool:
 async def take(name: str) -> Path:
     """Takes one picture."""
     size, language, shot = SHOTS[name]
-    async with dashboard(size, language) as (running, demo):
+    async with dashboard(size, language, slow=shot is syncing) as (running, demo):
         await shot(running, demo)
         await running.pilot.pause(0.3)
         svg = running.app.export_screenshot(title="aria")

@@ -128,12 +128,7 @@ class Live:
         async for change in self.assistant.watch():
             match change.what:
                 case "hub" if change.hub is not None:
-                    came_back = self.hub.state != change.hub.state
-                    self._take_hub(change.hub)
-                    if came_back:
-                        self.ask("tasks")
-                        self.ask("insights")
-                        self.ask("queue")
+                    self._hub_is(change.hub)
                 case "sync" if change.sync is not None:
                     self.take_sync(change.sync)
                 case "notice":
@@ -161,6 +156,18 @@ class Live:
         self.tell("sync")
         if fresh or event.done != event.total:
             self.ask("queue")
+
+    def look_at_hub(self) -> None:
+        """Takes over what is known of the Hub, from whoever found it out; costs nothing."""
+        if self.assistant is not None and (now := self.assistant.hub_now()) != self.hub:
+            self._hub_is(now)
+
+    def _hub_is(self, status: HubStatus) -> None:
+        changed = self.hub.state != status.state
+        self._take_hub(status)
+        if changed:
+            for topic in self._topics:
+                self.ask(topic)
 
     def forget_silent_sync(self) -> None:
         """Another program's sync of which nothing was heard for a while is over, however it ended."""

@@ -51,8 +51,12 @@ def gist(item: QueueItem) -> str:
     return str(payload.get("project") or payload.get("id") or item.payload)[:200]
 
 
-def reason_words(item: QueueItem, now: datetime) -> str:
+def reason_words(item: QueueItem, now: datetime, *, short: bool = False) -> str:
     """Why the row is still there, in the user's language; the assistant's own words for what isn't known here."""
+    if short and item.reason_code == "offline":
+        return _("Hub offline")
+    if short and item.reason_code == "in_doubt":
+        return _("in doubt")
     args = item.reason_args
     at = formats.when(args.get("at") or item.next_attempt_at, now)
     match item.reason_code:
@@ -108,7 +112,7 @@ class QueueRows:
             return (say("…", "dim"),)
         number, operation = len(str(row.id)) + 1, 12 if width >= 50 else 9
         age = 7 if width >= 60 else 0
-        last, style = self._last(row)
+        last, style = self._last(row, width < 70)
         reason = min(max(10, len(last)), max(8, (width - number - operation - age) * (5 if width >= 70 else 4) // 9))
         title = width - number - operation - age - reason - 1
         pieces = [
@@ -121,7 +125,7 @@ class QueueRows:
             pieces.append(fit(formats.age(row.created_at, self._now), age, "dim"))
         return (*pieces, fit(last, reason, style))
 
-    def _last(self, row: QueueItem) -> tuple[str, str]:
+    def _last(self, row: QueueItem, short: bool) -> tuple[str, str]:
         if self._kind == "journal":
             outcome = {
                 "applied": _("delivered"),
@@ -133,4 +137,4 @@ class QueueRows:
             return f"{outcome} {formats.when(row.synced_at, self._now)}".strip(), "dim"
         if self._kind in ("dead", "conflicts"):
             return row.reason or row.error or "", "bad" if self._kind == "dead" else "warn"
-        return reason_words(row, self._now), _REASON_STYLE.get(row.reason_code, "dim")
+        return reason_words(row, self._now, short=short), _REASON_STYLE.get(row.reason_code, "dim")

@@ -269,7 +269,7 @@ def _finance(data: Data, scene: Scene) -> list[Line]:
             text += f" · {money('balance', True)}"
         lines.append((say("  " + text),))
     for budget in data.get("budgets") or []:
-        if budget.get("level"):
+        if budget.get("level") in ("warning", "critical"):
             text = _("{category} budget at {percent} %").format(
                 category=budget.get("category"), percent=budget.get("percent")
             )

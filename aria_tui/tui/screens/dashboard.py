@@ -121,6 +121,7 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
     def _tick(self) -> None:
         now, jumped = self.wall.tick()
         self._clock(now)
+        self.aria.live.look_at_hub()
         self.draw_hub()
         self.aria.live.forget_silent_sync()
         if jumped:

@@ -33,6 +33,8 @@ class Pane(Vertical):
         headline = cut(visible(self._headline), left) if self._headline and left > 3 else ""
         if headline:
             fill = "─" * (room - cell_width(title) - cell_width(headline) - 2)
-            self.border_title = Content.assemble((title, "bold"), f" {fill} ", headline)
+            self.border_title = Content.assemble(
+                (title, "bold $foreground"), f" {fill} ", (headline, "$foreground 80%")
+            )
         else:
-            self.border_title = Content.assemble((title, "bold"))
+            self.border_title = Content.assemble((title, "bold $foreground"))

@@ -160,3 +160,13 @@ def test_the_bundle(aria: Aria, tmp_path: Path, where: str) -> None:
     assert document["queue"]["waiting"] == {"create_task": 1} and document["settings"] == ["docker.enabled"]
     assert document["errors"] == [['File "x.py", line 1, in f']]
     assert "private" not in file.read_text() and str(aria.root / "user") not in file.read_text()
+
+
+def test_the_bundle_hides_what_a_check_might_have_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from aria_tui.cli.doctor import _hidden
+
+    monkeypatch.setenv("ARIA_HOME", str(tmp_path))
+    monkeypatch.setenv("ARIA_HUB_TOKEN", "SECRET-1")
+    (tmp_path / "config.toml").write_text('[finance]\ntoken = "SECRET-2"\n')
+    hidden = _hidden({"text": ["a SECRET-1 b", {"x": "SECRET-2"}, f"{Path.home()}/x", 3]})
+    assert hidden == {"text": ["a *** b", {"x": "***"}, "~/x", 3]}

@@ -81,6 +81,7 @@ def test_systemd_takes_the_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ["systemd-analyze", "verify", "--user", *map(str, units)], capture_output=True, text=True, timeout=60,
         env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)},
     )  # fmt: skip
+    assert "100%%" in units[timers.Systemd(COMMAND, home).paths()[0]].decode() or "%" not in home
     ours = [line for line in done.stderr.splitlines() if "aria-sync" in line]
     assert done.returncode == 0 and not ours, done
 

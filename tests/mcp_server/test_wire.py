@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 from tests.helpers.aria import Aria, Running, end
@@ -31,6 +32,8 @@ def talk(aria: Aria, *lines: str | bytes, answers: int) -> tuple[dict[Any, Any],
     assert process.stdin and process.stdout
     written: list[bytes] = []
     found: dict[Any, Any] = {}
+    watchdog = threading.Timer(30, running.process.kill)  # an answer that never comes is a failure, not a hang
+    watchdog.start()
     try:
         for line in (json.dumps(HELLO), json.dumps(READY), *lines):
             process.stdin.write((line if isinstance(line, bytes) else line.encode()) + b"\n")
@@ -46,6 +49,7 @@ def talk(aria: Aria, *lines: str | bytes, answers: int) -> tuple[dict[Any, Any],
         assert process.wait(5) == 0  # the promise is 2 s; a busy machine gets some more
         written += process.stdout.readlines()
     finally:
+        watchdog.cancel()
         end(process)
     return found, running, written
 
@@ -57,17 +61,19 @@ def test_surrogates_nan_and_broken_bytes_are_invalid_and_store_nothing(aria: Ari
         tool(2, "aria_store_briefing", '{"date": "2026-01-01", "content": "x", "data": {"n": NaN}}'),
         tool(3, "aria_capture_insight", '{"content": "nul \\u0000"}'),
         b'{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "caf\xe9"}}',
-        tool(5, "aria_create_task", '{"title": "\\ud83d\\ude00 fine \\u2028 \\u001b[1m \\n x"}'),
+        tool(5, "aria_create_task", '{"title": "\\ud83d\\ude00 fine \\u2028 \\u001b[1m \\n x", "offline": true}'),
         answers=5,
     )
     for number in (1, 2, 3):
         assert found[number]["error"]["code"] == -32602, found
     assert found[None]["error"]["code"] == -32700
-    assert found[5]["result"]["structuredContent"]["status"] == "synced"
-    for line in written:
+    assert found[5]["result"]["structuredContent"]["status"] == "queued"
+    found, _, shown = talk(aria, tool(1, "aria_queue_status", "{}"), answers=1)
+    payload = found[1]["result"]["structuredContent"]["items"][0]["payload"]
+    assert json.loads(payload)["title"] == "😀 fine \u2028 \x1b[1m \n x"
+    for line in written + shown:
         assert len(line.decode().rstrip("\n").splitlines()) == 1 and json.loads(line)["jsonrpc"] == "2.0"
-    rows = aria("queue", "list", "--journal", "--json").ok().json
-    assert [json.loads(row["payload"])["title"] for row in rows] == ["😀 fine \u2028 \x1b[1m \n x"]
+    assert aria.waiting() == 1
 
 
 def test_stray_output_and_warnings_stay_off_the_wire(aria: Aria) -> None:

@@ -1,4 +1,4 @@
-"""Makes and checks the catalogues: ``python -m aria_tui.locale.catalogue`` (for developers; nothing of the program uses it).
+"""Makes and checks the catalogues (for developers): ``python -m aria_tui.locale.catalogue``.
 
 Extracts every text marked in the code (``_``, ``ngettext``, ``N_``), updates the .po files and compiles the .mo files.
 """

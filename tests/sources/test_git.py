@@ -121,7 +121,7 @@ TRAPS: dict[str, Callable[[Path, str], None]] = {
     "filter-equals": _filter_with_equals,
     "filter-included": _filter_included,
     "filter-worktree": _filter_in_worktree_config,
-    "filter-case": _filter_odd_case,
+    "odd-case": _filter_odd_case,
 }
 
 
@@ -163,6 +163,52 @@ async def test_signatures_pager_aliases_diff_and_credentials_run_nothing(tmp_pat
     found = await rows(root)
     assert found["many"]["last_commit"]["subject"] == "Commit 0"
     assert not marker.exists()
+
+
+SAYS_ALL = """#!{python}
+import json, os, sys
+with open({log!r}, "a") as log:
+    log.write(json.dumps([sys.argv[1:], dict(os.environ), os.read(0, 1).decode()]) + chr(10))
+os.execv({git!r}, ["git", *sys.argv[1:]])
+"""
+
+
+async def test_every_guard_is_up_for_every_command(tmp_path: Path) -> None:
+    """Some stand behind others and would not be missed by a trap."""
+    root = tmp_path / "projects"
+    git(make(root / "one"), "config", "filter.x.clean", "cat")
+    git(root, "clone", "-q", "--bare", str(root / "one"), str(root / "bare.git"))
+    tools, log = tmp_path / "bin", tmp_path / "log"
+    tools.mkdir()
+    where = subprocess.run(["which", "git"], capture_output=True, check=True, text=True).stdout.strip()
+    (tools / "git").write_text(SAYS_ALL.format(python=sys.executable, log=str(log), git=where))
+    (tools / "git").chmod(0o755)
+    inherited = {
+        "PATH": f"{tools}:{os.environ['PATH']}",
+        "GIT_DIR": "/elsewhere",
+        "GIT_EXTERNAL_DIFF": "x",
+        "LC_ALL": "pt",
+    }
+    found = await rows(root, inherited)
+    assert {name: project["state"] for name, project in found.items()} == {"one": "ok", "bare.git": "bare"}
+    commands = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {next(word for word in words if word in ("config", "status", "log", "for-each-ref")) for words, _, _ in commands} == {
+        "config", "status", "log", "for-each-ref",
+    }  # fmt: skip
+    for words, environ, read_ in commands:
+        guards = {words[index + 1] for index, word in enumerate(words) if word == "-c"}
+        assert guards == {
+            "core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false",
+            "safe.bareRepository=explicit", "protocol.allow=never",
+        }  # fmt: skip
+        own = {key: value for key, value in environ.items() if key.startswith(("GIT_", "LC_ALL"))}
+        own = {key: value for key, value in own.items() if not key.startswith("GIT_CONFIG_")}
+        assert own == {
+            "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1",
+            "LC_ALL": "C",
+        }  # fmt: skip
+        assert read_ == ""
+        assert "fetch" not in words
 
 
 async def test_a_bare_repository_inside_the_work_tree_runs_nothing(tmp_path: Path) -> None:
@@ -207,7 +253,8 @@ async def test_the_users_own_filters_go_on_working(tmp_path: Path) -> None:
     git(folder, "commit", "-q", "-m", "Large", HOME=str(home))
     git(folder, "config", "filter.mine.clean", "tr a-z A-Z")  # as git lfs install --local writes it
     os.utime(folder / "a.big", (1, 1))
-    assert (await rows(root))["large"]["unstaged"] == 0
+    large = (await rows(root))["large"]
+    assert (large["state"], large["unstaged"]) == ("ok", 0)
 
 
 async def test_a_work_tree_elsewhere_is_reported_and_not_followed(tmp_path: Path) -> None:
@@ -470,7 +517,7 @@ async def test_closing_early_leaves_no_process(tmp_path: Path) -> None:
     assert first.state == "partial"
     assert running_in(root / "slow")
     await given_.aclose()  # type: ignore[attr-defined]
-    end = time.monotonic() + 5
+    end = time.monotonic() + 3  # less than the five seconds after which it would be killed anyway
     while running_in(root / "slow") and time.monotonic() < end:
         await asyncio.sleep(0.02)
     assert not running_in(root / "slow")

@@ -271,13 +271,32 @@ async def _adopt(args: argparse.Namespace) -> int:
 async def _verify(args: argparse.Namespace) -> int:
     async with opened(args) as assistant:
         found = await assistant.queue_verify(waive=args.waive, resend=args.resend)
+        undecided = bool(found["missing"]) and not (args.waive or args.resend)
+        if undecided and not args.json and output.can_ask():
+            _print_verified(found)
+            if output.confirm(_("Send again what is missing?")):
+                found, undecided = await assistant.queue_verify(resend=True), False
     if args.json:
         output.emit(found)
     else:
-        for name, value in found.items():
-            shown = len(value) if isinstance(value, list | tuple) else value
-            output.say(f"{name}: {output.safe(shown)}")
-    return 0
+        _print_verified(found)
+    return 1 if undecided else 0
+
+
+def _print_verified(found: dict[str, Any]) -> None:
+    if found.get("waived"):
+        output.say(_("waived: the queue goes on"))
+        return
+    output.say(_("asked the Hub for {count} operations").format(count=found["asked"]))
+    if found["resent"]:
+        output.say(_("{count} back in the queue").format(count=found["resent"]))
+    elif found["missing"]:
+        numbers = " ".join(f"#{number}" for number in found["missing"])
+        output.say(
+            _("missing there: {numbers}; --resend sends them again, --waive goes on without").format(numbers=numbers)
+        )
+    else:
+        output.say(_("nothing is missing"))
 
 
 async def _export(args: argparse.Namespace) -> int:

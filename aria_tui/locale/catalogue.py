@@ -8,8 +8,12 @@ from __future__ import annotations
 import sys
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aria_tui.locale import DOMAIN, LANGUAGES
+
+if TYPE_CHECKING:
+    from babel.messages.catalog import Catalog
 
 HERE = Path(__file__).parent
 PACKAGE = HERE.parent
@@ -32,7 +36,7 @@ def marked(package: Path = PACKAGE) -> Messages:
     return found
 
 
-def catalogue(language: str) -> object:
+def catalogue(language: str) -> Catalog:
     """A language's catalogue as it is in the checkout."""
     from babel.messages.pofile import read_po
 
@@ -61,9 +65,9 @@ def update(language: str) -> None:
     old = catalogue(language) if po_file(language).exists() else Catalog(locale=language, domain=DOMAIN)
     new = Catalog(locale=language, domain=DOMAIN, project="ARIA TUI", header_comment="# ARIA TUI", fuzzy=False)
     for key, places in sorted(marked().items(), key=str):
-        before = old.get(key[0] if isinstance(key, tuple) else key)  # type: ignore[attr-defined]
+        before = old.get(key[0] if isinstance(key, tuple) else key)
         string = before.string if before is not None and bool(before.pluralizable) == isinstance(key, tuple) else ""
-        new.add(key, string or "", locations=[(place, None) for place in sorted(set(places))])
+        new.add(key, string or "", locations=[(place, 0) for place in sorted(set(places))])
     po_file(language).parent.mkdir(parents=True, exist_ok=True)
     with po_file(language).open("wb") as file:
         write_po(file, new, width=110, sort_output=True, include_lineno=False, omit_header=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -135,4 +135,4 @@ def relative(seconds: float) -> str:
     from babel.dates import format_timedelta
 
     options: dict[str, Any] = {"add_direction": True, "locale": _locale()}
-    return str(format_timedelta(-max(0.0, seconds), **options))
+    return str(format_timedelta(timedelta(seconds=-max(0.0, seconds)), **options))

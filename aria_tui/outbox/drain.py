@@ -197,5 +197,5 @@ class Drain(Lane):
 def _weight(row: Row) -> int:
     """An upper bound of the bytes that a row takes in a batch."""
     texts = (row.operation, row.payload, row.base or "", row.entity)
-    size = sum(len(text) if text.isascii() else len(text.encode()) for text in texts)
+    size = sum(len(text) if text.isascii() else len(text.encode(errors="surrogateescape")) for text in texts)
     return size + len(row.op_id) + 200

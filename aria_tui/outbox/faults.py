@@ -23,9 +23,15 @@ class Damaged(Exception):
 
 
 def is_damage(error: Exception) -> bool:
-    """True where SQLite says that the file itself is broken (not locked, not full, not forbidden)."""
+    """True where SQLite says that the file itself is broken (not locked, not full, not forbidden).
+
+    Names of tables and columns that are gone or no text, in a file that had them, were changed by a broken page.
+    """
+    if isinstance(error, Damaged | UnicodeDecodeError):
+        return True
     code = getattr(error, "sqlite_errorcode", None)
-    return isinstance(error, Damaged) or (code is not None and code & 0xFF in _DAMAGE)
+    lost = code == sqlite3.SQLITE_ERROR and str(error).startswith(("no such table", "no such column", "malformed"))
+    return lost or (code is not None and code & 0xFF in _DAMAGE)
 
 
 def is_busy(error: Exception) -> bool:

@@ -13,6 +13,7 @@ from aria_tui.outbox.folding import Folded, fold
 from aria_tui.outbox.parked import PAIRS
 from aria_tui.outbox.rows import COLUMNS, Row, id_list
 from aria_tui.outbox.store import Store
+from aria_tui.outbox.views import shown
 
 _PAGE = 1000
 
@@ -107,4 +108,4 @@ def _read(payload: str) -> Any:
     try:
         return json.loads(payload)
     except (ValueError, RecursionError):
-        return payload
+        return shown(payload)

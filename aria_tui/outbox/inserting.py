@@ -68,6 +68,8 @@ async def insert_all(
     connection: aiosqlite.Connection, rows: Sequence[NewRow], limit: int, path: Path
 ) -> list[Accepted | Exception]:
     """All rows by one statement, which is a transaction of its own; where one of them can't be kept, one by one."""
+    if any(row.asked is not None for row in rows):
+        return await insert_each(connection, rows, limit, path)  # the key may be one that was here before
     try:
         if len(rows) == 1:
             made = await connection.execute_fetchall(_ONE, (*msgspec.structs.astuple(rows[0]), limit))

@@ -118,10 +118,20 @@ def unsendable(row: Row) -> str | None:
     try:
         value = msgspec.json.decode(row.payload)
     except (msgspec.DecodeError, RecursionError) as error:
-        return f"the payload is no JSON object ({error})"
+        return _no_json(row.payload, str(error))
     if not isinstance(value, dict):
         return "the payload is no JSON object"
     return None if row.ours else data_problem(value)
+
+
+def _no_json(payload: str, otherwise: str) -> str:
+    """Python's own reader takes what JSON forbids (NaN, lone surrogates), and so can tell what is wrong with it."""
+    try:
+        value = json.loads(payload)
+    except (ValueError, RecursionError):
+        value = None
+    why = data_problem(value) if isinstance(value, dict) else None
+    return f"the payload {why}" if why else f"the payload is no JSON object ({otherwise})"
 
 
 def occurred_at(row: Row) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
+import struct
 import subprocess
 import tempfile
 import time
@@ -24,6 +25,8 @@ _WAIT = 8.0
 _SIDES = ("-journal", "-wal", "-shm")
 _BY_NUMBER = ("queue", "parked")
 _OTHERS = ("state", "targets", "id_map")
+_PAGE = 4096
+"""SQLite's page size unless somebody asked for another, which this program and its migrations never do."""
 _GAP = 100_000
 """The longest stretch of queue numbers between two bad places that is asked for one by one."""
 
@@ -69,7 +72,7 @@ def _hold(path: Path) -> sqlite3.Connection:
     holder = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
     try:
         holder.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         if not is_damage(error):
             holder.close()
             raise QueueUnavailable(str(path), f"damaged, and can't be locked: {error}") from error
@@ -79,7 +82,7 @@ def _hold(path: Path) -> sqlite3.Connection:
 def _sound(holder: sqlite3.Connection) -> bool:
     try:
         return holder.in_transaction and holder.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         if is_damage(error):
             return False
         raise
@@ -131,7 +134,8 @@ def _carry_over(path: Path, fresh: Path) -> tuple[int, int, bool]:
 
 
 def _readings(path: Path, folder: Path) -> Iterator[sqlite3.Connection]:
-    """A copy of the whole set, opened as after a crash; the bytes of the file alone; what ``.recover`` makes of it."""
+    """A copy of the whole set, opened as after a crash; the bytes of the file alone; these under a header as it should
+    be; what ``.recover`` makes of that."""
     with tempfile.TemporaryDirectory(prefix=".salvage-", dir=folder) as scratch:
         copy = Path(scratch) / path.name
         shutil.copyfile(path, copy)
@@ -143,11 +147,29 @@ def _readings(path: Path, folder: Path) -> Iterator[sqlite3.Connection]:
         shutil.copyfile(path, copy)
         with contextlib.closing(sqlite3.connect(f"{copy.as_uri()}?immutable=1", uri=True)) as connection:
             yield connection
+        _mend_header(copy)
+        with contextlib.closing(sqlite3.connect(f"{copy.as_uri()}?immutable=1", uri=True)) as connection:
+            yield connection
         with contextlib.closing(sqlite3.connect(":memory:")) as recovered:
             # What comes before a broken statement is good.
             with contextlib.suppress(sqlite3.Error):
                 recovered.executescript(_recover(copy))
             yield recovered
+
+
+def _mend_header(copy: Path) -> None:
+    """Writes the file's first 100 bytes as they must have been (sqlite.org/fileformat2.html, section 1.3)."""
+    pages = copy.stat().st_size // _PAGE
+    numbers = (1, pages, 0, 0, 1, 4, 0, 0, 1, 0, 0, 0)  # from byte 24: change counter, pages, …, 4: format, 1: UTF-8
+    header = b"SQLite format 3\x00" + struct.pack(">HBBBBBB", _PAGE, 1, 1, 0, 64, 32, 32)
+    header += struct.pack(">12I", *numbers) + bytes(20) + struct.pack(">2I", 1, _version())
+    with copy.open("r+b") as file:
+        file.write(header)
+
+
+def _version() -> int:
+    major, minor, patch = sqlite3.sqlite_version_info
+    return major * 1_000_000 + minor * 1000 + patch
 
 
 def _recover(copy: Path) -> str:
@@ -164,7 +186,7 @@ def _copy_all(source: sqlite3.Connection, target: sqlite3.Connection) -> bool:
     for table in (*_BY_NUMBER, *_OTHERS):
         try:
             there = {row[1] for row in source.execute(f"PRAGMA table_info({table})")}
-        except sqlite3.Error:
+        except (sqlite3.Error, UnicodeDecodeError):
             bad = True
             continue
         columns = {row[1]: row[2] for row in target.execute(f"PRAGMA table_info({table})") if row[1] in there}
@@ -207,8 +229,8 @@ def _copy_rows(
     try:
         for row in source.execute(f"SELECT {', '.join(names)} FROM {table} NOT INDEXED {which}"):  # noqa: S608
             last = row[0] if isinstance(row[0], int) else last
-            with contextlib.suppress(sqlite3.Error):
+            with contextlib.suppress(sqlite3.Error, OverflowError):
                 target.execute(put, row)
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return True, last
     return False, last

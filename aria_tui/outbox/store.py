@@ -73,6 +73,7 @@ class Store:
         self._jobs: asyncio.Queue[_Insert | _Work | None] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
         self._reading = asyncio.Lock()
+        self._text_factory: Callable[[bytes], str] = str
         self._opening: asyncio.Task[None] | None = None
         self._busy: tuple[float, QueueUnavailable] | None = None
         self._closed = False
@@ -127,7 +128,7 @@ class Store:
             try:
                 async with self._reading:
                     return await self._fetch(sql, parameters)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 if last or not is_damage(error):
                     raise self._unavailable(error) from error
                 await self._wait_for(_Work(None, damage=str(error)))
@@ -142,25 +143,32 @@ class Store:
         return int(anybody), int(next(iter(await writer.execute_fetchall("PRAGMA data_version")))[0])
 
     async def _fetch(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
+        reader = await self._opened_reader()
+        try:
+            return list(await reader.execute_fetchall(sql, parameters))
+        except sqlite3.OperationalError as error:
+            if "decode" not in str(error):
+                raise
+        # Somebody stored bytes that are no text: they are read so that they can be told, and never sent. By a new
+        # connection, for the statement that broke off holds its lock.
+        self._text_factory, self._reader = _lossless, None
+        await reader.close()
+        return list(await (await self._opened_reader()).execute_fetchall(sql, parameters))
+
+    async def _opened_reader(self) -> aiosqlite.Connection:
         if self._reader is None:
             # In a task of its own: a caller that is cancelled must not leave a connection that nobody closes.
             self._opening = self._opening or asyncio.create_task(self._open_reader(), name="outbox reader")
             await asyncio.shield(self._opening)
         assert self._reader is not None
-        try:
-            return list(await self._reader.execute_fetchall(sql, parameters))
-        except sqlite3.OperationalError as error:
-            if "decode" not in str(error):
-                raise
-            # Somebody stored bytes that are no text: they are read so that they can be told, and never sent.
-            self._reader.text_factory = _lossless
-            return list(await self._reader.execute_fetchall(sql, parameters))
+        return self._reader
 
     async def _open_reader(self) -> None:
         try:
             reader = await _open_connection(self.path)
             try:
                 await reader.execute("PRAGMA query_only = ON")
+                reader.text_factory = self._text_factory
             except BaseException:
                 await reader.close()
                 raise
@@ -262,7 +270,7 @@ class Store:
                 except BaseException:
                     await _roll_back(connection)
                     raise
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 if is_damage(error) and not last:
                     await self._reconnect(str(error))
                     continue
@@ -297,7 +305,7 @@ class Store:
             connection = await self._connected()
             try:
                 outcomes = await insert(connection, rows, self.limit, self.path)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 if is_busy(error) or last:
                     raise
                 if is_damage(error):
@@ -368,7 +376,7 @@ class Store:
             connection.text_factory = _lossless
             self.journal_found = await schema.prepare(connection, self.path, self.journal)
             self._inode = self._stat()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             if connection is not None:
                 await connection.close()
             if is_damage(error):

@@ -1,0 +1,278 @@
+"""The queue's file: made, migrated, locked, full, newer, in WAL, forbidden (queue.md, "The file")."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aria_tui.assistant import Assistant
+from aria_tui.config import Config, HubConfig, QueueConfig
+from aria_tui.errors import InvalidInput, NotSaved, QueueFull, QueueUnavailable
+from aria_tui.outbox.faults import explain
+from aria_tui.outbox.store import Store
+from tests.outbox.bench import rows
+from tests.outbox.files import digests, locked, old_file
+
+AWAY = Config(hub=HubConfig(url="http://127.0.0.1:9", token="t"))
+Open = Any
+
+
+@pytest.fixture
+async def start(tmp_path: Path) -> AsyncIterator[Open]:
+    """Opens programs over ``tmp_path / "home"`` and closes them."""
+    made: list[Assistant] = []
+
+    async def opener(config: Config = AWAY, home: Path | None = None) -> Assistant:
+        made.append(await Assistant.open(config, home=home or tmp_path / "home"))
+        return made[-1]
+
+    yield opener
+    for assistant in made:
+        await assistant.close()
+
+
+async def test_folder_and_file_are_the_user_s_alone(start: Open, tmp_path: Path) -> None:
+    await (await start()).capture_insight("x", offline=True)
+    assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "home" / "queue.db").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(("journal", "mode", "sync"), [("delete", "delete", 3), ("wal", "wal", 2)])
+async def test_journal_and_sync_mode(start: Open, tmp_path: Path, journal: str, mode: str, sync: int) -> None:
+    config = Config(hub=AWAY.hub, queue=QueueConfig(journal=journal))  # type: ignore[arg-type]
+    assistant = await start(config)
+    await assistant.capture_insight("x", offline=True)
+    store = assistant._engine.store
+    assert store.journal_found == mode
+    found = list(await store._writer.execute_fetchall("PRAGMA synchronous"))
+    assert found == [(sync,)]
+    assert (await assistant.queue_status()).pending_total == 1
+
+
+async def test_a_file_found_in_wal_is_turned_back_when_nobody_else_has_it(start: Open, tmp_path: Path) -> None:
+    file = tmp_path / "home" / "queue.db"
+    old_file(file, 3, journal="wal")
+    other = sqlite3.connect(file)
+    assert other.execute("SELECT count(*) FROM queue").fetchone() == (3,)
+    first = await start()
+    await first.capture_insight("x", offline=True)
+    assert first._engine.store.journal_found == "wal", "used as it is while somebody else has it open"
+    await first.close()
+    other.close()
+    second = await start()
+    assert (await second.queue_status()).pending_total == 4
+    assert second._engine.store.journal_found == "delete"
+
+
+async def test_an_old_file_is_migrated_in_place_and_its_rows_are_sent(start: Open, tmp_path: Path) -> None:
+    old_file(tmp_path / "home" / "queue.db", 5, delivered=2)
+    status = await (await start()).queue_status()
+    assert (status.pending_total, status.by_operation) == (5, {"capture_insight": 5})
+    assert len(rows(tmp_path / "home" / "queue.db", "SELECT 1 FROM queue WHERE outcome = 'delivered'")) == 2
+
+
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+async def test_a_newer_file_is_not_touched(start: Open, tmp_path: Path, journal: str) -> None:
+    home = tmp_path / "home"
+    old_file(home / "queue.db", 2, journal=journal)
+    keeper = sqlite3.connect(home / "queue.db")
+    keeper.execute("PRAGMA user_version = 99")
+    if journal == "delete":
+        keeper.close()
+    before = digests(home)
+    assistant = await start()
+    assert "made by a newer version" in (assistant.queue_problem or "")
+    with pytest.raises(NotSaved, match="newer version"):
+        await assistant.create_task("x")
+    await assistant.close()
+    assert {k: v for k, v in digests(home).items() if not k.endswith("-shm")} == {
+        k: v for k, v in before.items() if not k.endswith("-shm")
+    }
+    keeper.close()
+
+
+async def test_a_lock_held_for_some_seconds_is_waited_for(start: Open, tmp_path: Path) -> None:
+    assistant = await start()
+    await assistant.capture_insight("first", offline=True)
+    with locked(tmp_path / "home" / "queue.db", seconds=2):
+        result = await assistant.capture_insight("second", offline=True)
+    assert result.status == "queued" and (await assistant.queue_status()).pending_total == 2
+
+
+@pytest.mark.parametrize("kind", ["IMMEDIATE", "EXCLUSIVE"])
+async def test_a_lock_held_for_ever_is_not_saved_within_ten_seconds_start_included(
+    start: Open, tmp_path: Path, kind: str
+) -> None:
+    await (await start()).capture_insight("first", offline=True)
+    with locked(tmp_path / "home" / "queue.db", kind):
+        began = time.monotonic()
+        assistant = await start()
+        with pytest.raises(NotSaved, match="not saved: another program holds the queue's lock"):
+            await assistant.capture_insight("second", offline=True)
+        if kind == "EXCLUSIVE":
+            with pytest.raises(QueueUnavailable, match="lock"):
+                await assistant.queue_status()
+        assert time.monotonic() - began < 10
+    await asyncio.sleep(1.1 if kind == "EXCLUSIVE" else 0)
+    assert (await assistant.capture_insight("third", offline=True)).status == "queued"
+    found = rows(tmp_path / "home" / "queue.db", "SELECT payload ->> 'content' FROM queue ORDER BY id")
+    assert found == [("first",), ("third",)]
+
+
+async def test_a_full_disk_is_said_and_the_same_save_works_later(start: Open, tmp_path: Path) -> None:
+    assistant = await start()
+    await assistant.capture_insight("first", offline=True)
+    writer = assistant._engine.store._writer
+    pages = next(iter(await writer.execute_fetchall("PRAGMA page_count")))[0]
+    await writer.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(NotSaved, match=r"disk full.*queue.db.*free some space"):
+        await assistant.capture_insight("x" * 60_000, offline=True)
+    assert await assistant.check_queue() is None
+    await assistant._engine.store._writer.execute("PRAGMA max_page_count = 1000000")
+    await assistant.capture_insight("x" * 60_000, offline=True)
+    assert (await assistant.queue_status()).pending_total == 2
+
+
+async def test_beyond_the_limit_a_write_is_refused_and_nothing_is_evicted(start: Open) -> None:
+    assistant = await start(Config(hub=AWAY.hub, queue=QueueConfig(limit=3)))
+    outcomes = await asyncio.gather(
+        *(assistant.capture_insight(f"{n}", offline=True) for n in range(5)), return_exceptions=True
+    )
+    refused = [one for one in outcomes if isinstance(one, QueueFull)]
+    assert len(refused) == 2 and "3 operations wait already" in str(refused[0])
+    assert (await assistant.queue_status()).pending_total == 3
+    await assistant.queue_discard(1)
+    assert (await assistant.capture_insight("room", offline=True)).status == "queued"
+
+
+async def test_a_home_that_is_a_file(start: Open, tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("x")
+    assistant = await start()
+    assert "its folder is a file" in (assistant.queue_problem or "")
+    assert str(tmp_path / "home" / "queue.db") in (assistant.queue_problem or "")
+    with pytest.raises(NotSaved, match="its folder is a file"):
+        await assistant.create_task("x")
+    assert (await assistant.hub_status()).state == "offline", "what doesn't need the queue goes on"
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (sqlite3.SQLITE_PROTOCOL, "does not lock files"),
+        (sqlite3.SQLITE_IOERR_LOCK, "does not lock files"),
+        (sqlite3.SQLITE_READONLY, "can't be written"),
+        (sqlite3.SQLITE_BUSY, "holds the queue's lock"),
+    ],
+)
+def test_each_error_of_sqlite_has_a_reason_and_a_way_out(tmp_path: Path, code: int, words: str) -> None:
+    error = sqlite3.OperationalError("x")
+    error.sqlite_errorcode = code
+    reason, way_out = explain(error, tmp_path / "queue.db")
+    assert words in reason and way_out
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+async def test_a_home_that_can_not_be_written(start: Open, tmp_path: Path) -> None:
+    await (await start()).capture_insight("first", offline=True)
+    (tmp_path / "home").chmod(0o500)
+    (tmp_path / "home" / "queue.db").chmod(0o400)
+    try:
+        with pytest.raises(NotSaved):
+            await (await start()).create_task("x")
+    finally:
+        (tmp_path / "home").chmod(0o700)
+
+
+# Saving: many at once, cancelled, with a key of one's own
+
+
+async def test_concurrent_saves_share_commits_and_each_has_its_number(start: Open) -> None:
+    assistant = await start()
+    await assistant.capture_insight("first", offline=True)
+    before = await assistant._engine.store.versions()
+    results = await asyncio.gather(*(assistant.capture_insight(f"{n}", offline=True) for n in range(64)))
+    assert len({result.queue_id for result in results}) == 64
+    contents = {row[0] for row in await assistant._engine.store.read("SELECT payload ->> 'content' FROM queue")}
+    assert contents == {"first", *(f"{n}" for n in range(64))}
+    after = await assistant._engine.store.versions()
+    assert after[0] != before[0] and after[1] == before[1], "seen as a change, and not as somebody else's"
+
+
+@pytest.mark.parametrize("turns", range(24))
+async def test_a_save_cancelled_at_any_await_leaves_nothing_half_done(start: Open, turns: int) -> None:
+    assistant = await start()
+    await assistant.create_task("first", id="018f0000-0000-7000-8000-000000000001", offline=True)
+    saves = [
+        asyncio.ensure_future(assistant.capture_insight("one", offline=True)),
+        asyncio.ensure_future(assistant.update_task("018f0000-0000-7000-8000-000000000001", {"title": "b"})),
+        asyncio.ensure_future(assistant.queue_list()),
+    ]
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    for one in saves:
+        one.cancel()
+    await asyncio.gather(*saves, return_exceptions=True)
+    writer = assistant._engine.store._writer
+    await assistant.capture_insight("after", offline=True)
+    assert not writer.in_transaction
+    status = await assistant.queue_status()
+    assert status.pending_total == len(await assistant.queue_list()) in (2, 3, 4)
+
+
+async def test_closing_empties_the_writer_first(tmp_path: Path) -> None:
+    assistant = await Assistant.open(AWAY, home=tmp_path)
+    saves = [asyncio.ensure_future(assistant.capture_insight(f"{n}", offline=True)) for n in range(20)]
+    await asyncio.sleep(0)
+    await assistant.close()
+    done = await asyncio.gather(*saves, return_exceptions=True)
+    saved = sum(not isinstance(one, Exception) for one in done)
+    assert saved == len(rows(tmp_path / "queue.db", "SELECT 1 FROM queue")) and saved > 0
+    with pytest.raises(QueueUnavailable, match="closing"):
+        await assistant.queue_status()
+
+
+async def test_a_key_given_twice_is_one_operation_and_another_payload_is_refused(start: Open) -> None:
+    assistant = await start()
+    first = await assistant.create_task("x", op_id="mine-1", offline=True)
+    again = await assistant.create_task("x", op_id="mine-1", offline=True)
+    assert (again.queue_id, again.id) == (first.queue_id, first.id)
+    assert (await assistant.queue_status()).pending_total == 1
+    with pytest.raises(InvalidInput, match="mine-1 stands for another operation"):
+        await assistant.create_task("y", op_id="mine-1", offline=True)
+    both = await asyncio.gather(*(assistant.create_task("z", op_id="mine-2", offline=True) for _ in range(2)))
+    assert both[0].queue_id == both[1].queue_id
+    await assistant.queue_edit(1, {"id": first.id, "title": "edited"})
+    assert (await assistant.create_task("x", op_id="mine-1", offline=True)).queue_id == 1, "it was edited since"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("\ud83d", "not valid Unicode"), ("a\x00b", "U[+]0000"), ("", "empty"), ("x" * 501, "too long: 501")],
+)
+async def test_bad_text_is_refused_and_leaves_no_row(start: Open, text: str, words: str) -> None:
+    assistant = await start()
+    with pytest.raises(InvalidInput, match=words):
+        await assistant.create_task(text)
+    with pytest.raises(InvalidInput, match="NaN"):
+        await assistant.store_briefing("2026-11-30", "x", {"a": float("nan")})
+    assert (await assistant.queue_status()).pending_total == 0
+
+
+async def test_the_writer_lives_on_after_an_error_nobody_foresaw(tmp_path: Path) -> None:
+    store = Store(tmp_path / "queue.db")
+
+    async def broken(connection: Any) -> None:
+        await connection.execute("INSERT INTO queue (operation, payload) VALUES ('x', '{}')")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await store.write(broken)
+    assert await store.read("SELECT count(*) FROM queue") == [(0,)]
+    await store.close()

@@ -93,6 +93,7 @@ class _service:
 
     async def __aenter__(self) -> Get | None:
         config = self._config
+        end = asyncio.get_running_loop().time() + self._deadline
         base = config.url.rstrip("/")
         if not base.lower().startswith(("http://", "https://")):
             self._finances.problems.append("[finance] url must begin with http:// or https://")
@@ -105,10 +106,15 @@ class _service:
         except SecretError as error:
             self._finances.problems.append(str(error))
             return None
-        client = self._client = _http.client(self._deadline, url=base)
+        try:
+            client = self._client = _http.client(self._deadline, url=base)
+        except _http.Unreachable as error:
+            self._finances.problems.append(str(error))
+            return None
 
         async def get(path: str) -> Any:
-            answer = await _http.get(client, f"{base}/{path.lstrip('/')}", headers=headers)
+            async with asyncio.timeout_at(end):
+                answer = await _http.get(client, f"{base}/{path.lstrip('/')}", headers=headers)
             if answer.status in (401, 403):
                 raise _http.Unreachable(f"sign-in needed (HTTP {answer.status})")
             if answer.status != 200:

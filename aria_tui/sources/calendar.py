@@ -25,8 +25,8 @@ from aria_tui.sources._calendar_feed import Cache, Copy, fetch
 from aria_tui.sources._secrets import SecretError, resolve
 
 _READ = "aria_tui.sources._calendar_worker:run"
-_FETCH_SHARE = 0.6
-"""Of the deadline, for the network; the rest is for reading."""
+_SHARE, _FETCH_SHARE = 0.95, 0.6
+"""Of the deadline, for all of it; and of that for the network, the rest being for reading."""
 _KEPT = 32
 
 
@@ -77,7 +77,7 @@ class CalendarSource:
         if not self._sources:
             reason = 'set [calendar] sources = [{ url = "https://…" }] or [{ path = "~/calendars" }]'
             return Section(name=self.name, state="not_configured", reason=reason)
-        end = asyncio.get_running_loop().time() + deadline
+        end = asyncio.get_running_loop().time() + deadline * _SHARE  # the rest is for putting together
         feeds = await asyncio.gather(*(self._feed(number, when, end) for number in range(len(self._sources))))
         return _joined(list(feeds), when)
 

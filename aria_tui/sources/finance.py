@@ -11,6 +11,9 @@ from aria_tui.models import Alert, AlertLevel, Section
 from aria_tui.sources import Moment
 from aria_tui.sources import _finance_money as money
 
+_SHARE = 0.95
+"""Of the deadline, for asking: what came in time is shown though something else did not."""
+
 
 class FinanceSource:
     name = "finance"
@@ -24,7 +27,7 @@ class FinanceSource:
             reason = 'set [finance] kind = "http", "file", "hledger" or "firefly"'
             return Section(name=self.name, state="not_configured", reason=reason)
         try:
-            finances = await self._read(when, deadline)
+            finances = await self._read(when, deadline * _SHARE)
         except (money.Bad, money.NotFinite) as error:
             return Section(name=self.name, state="unavailable", reason=str(error))
         return _section(finances, when)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aria_tui.sources._calendar_worker import run
+from tests.sources.fuzz import EXAMPLES
 
 PLACE = "America/Fortaleza"
 
@@ -266,7 +267,7 @@ def test_three_thousand_series_are_read_in_a_moment() -> None:
 
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda t: t.encode("utf-8", "replace")))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_any_bytes_are_a_calendar_or_a_problem(raw: bytes) -> None:
     inside = ics("UID:a\nDTSTART:20261130T120000Z\nSUMMARY:@@").encode().replace(b"@@", raw)
     for text in (raw, inside):
@@ -277,7 +278,7 @@ def test_any_bytes_are_a_calendar_or_a_problem(raw: bytes) -> None:
     st.sampled_from(["DTSTART", "DTEND", "RRULE", "EXDATE", "RDATE", "DURATION", "RECURRENCE-ID", "SUMMARY", "STATUS"]),
     st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), max_size=40),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_any_value_costs_at_most_its_own_event(name: str, value: str) -> None:
     text = ics(
         f"UID:a\nSUMMARY:X\nDTSTART:20261130T120000Z\n{name}:{value}", "UID:b\nSUMMARY:Sane\nDTSTART:20261130T130000Z"

@@ -25,6 +25,7 @@ from aria_tui.sources._contain import contained
 from aria_tui.sources._git_find import Found
 from aria_tui.sources._git_read import _parse_status, blank
 from aria_tui.sources.git import GitSource
+from tests.sources.fuzz import EXAMPLES
 from tests.sources.repos import git, make
 
 PLACE = ZoneInfo("America/Fortaleza")
@@ -456,7 +457,7 @@ async def test_names_and_authors_that_are_not_utf_8(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_any_answer_of_git_is_read(raw: bytes) -> None:
     project = blank(Found(Path("/x")))
     _parse_status(raw, project)

@@ -20,7 +20,7 @@ class Raw:
     """The same table, journal and sync by the standard library alone: one INSERT, one commit each."""
 
     def __init__(self, file: Path) -> None:
-        self.db = sqlite3.connect(file, isolation_level=None)
+        self.db = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         self.db.execute("PRAGMA synchronous = EXTRA")
         self.count = 0
 

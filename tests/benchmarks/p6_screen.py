@@ -1,4 +1,4 @@
-"""P6: how smooth the screen is: the longest stall of its event loop while 10,000 rows drain, and how soon a key is drawn."""
+"""P6: how smooth the screen is: stalls of its event loop while 10,000 rows drain, and how soon a key is drawn."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_what_the_hub_has_is_marked_or_sent_again_with_the_same_key(
     def check(nursery: Nursery, home: Path, point: Point, done: Done) -> str:
         if done.status == 0:
             return f"{point}: said done, and rows wait: {done}" if waiting(home) else ""
-        again = nursery.run(home, SYNC)
+        again = nursery.finish(home)
         return f"{point}: rows still wait: {again}" if waiting(home) else ""
 
     aria.use(hub.url, hub.token)

@@ -111,7 +111,7 @@ class World:
     async def run(self, work: Coroutine[Any, Any, T] | Awaitable[T]) -> T:
         """Runs something to its end; when everybody waits for the clock, the clock goes on."""
         task = asyncio.ensure_future(work)
-        for _ in range(2000):
+        for _ in range(300):
             done, _ = await asyncio.wait({task}, timeout=0.03)
             if done:
                 return task.result()

@@ -161,9 +161,6 @@ def _serve() -> None:
     import aria_tui.hub.client  # noqa: F401 - all of it is loaded once, for all children
 
     __import__("httpx")
-    ssl.create_default_context = functools.cache(
-        ssl.create_default_context
-    )  # certificates are read once, not per child
     with tempfile.TemporaryDirectory(prefix="aria-points-") as folder:
         while line := sys.stdin.readline():
             order = json.loads(line)

@@ -214,19 +214,23 @@ def run(config: Config, *, demo: Demo | None = None) -> int:
         return ended.status
     finally:
         logs.stop()
-    if app.failure is not None:
-        words = _("aria had to end because of an unexpected error: {what}").format(what=f"{app.failure!r:.200}")
-        print(visible(words), file=sys.stderr)  # noqa: T201 - the screen is gone; this is the last word
-        print(visible(_("the details are in {file}").format(file=logs.path)), file=sys.stderr)  # noqa: T201
-        return 1
+    status = _last_words(app, logs) if app.failure is not None else app.return_code or 0
     if app.after_exit == "demo":
         os.execv(sys.executable, [sys.executable, "-m", "aria_tui", "demo"])  # noqa: S606 - our own program
     if app.after_exit == "restart" and app.new_config is not None:
         return run(app.new_config)
-    status = app.return_code or 0
     others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
     if demo is None and any(thread.is_alive() and not thread.daemon for thread in others):
         # Something didn't end in time and holds a thread: what was accepted is committed, nobody needs to wait for it.
         sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(status)
     return status
+
+
+def _last_words(app: AriaApp, logs: Log) -> int:
+    """After an error that nothing could go on from: one sentence on the normal screen, and where the trace is."""
+    words = _("aria had to end because of an unexpected error: {what}").format(what=f"{app.failure!r:.200}")
+    print(visible(words), file=sys.stderr)  # noqa: T201 - the screen is gone; this is the last word
+    print(visible(_("the details are in {file}").format(file=logs.path)), file=sys.stderr)  # noqa: T201
+    return 1

@@ -27,13 +27,14 @@ def at(hub: HubProcess) -> Any:
 async def test_a_conflict_is_shown_side_by_side_and_settled_field_by_field(
     dashboard: Any, hub: HubProcess, tmp_path: Any
 ) -> None:
-    async with dashboard(config=at(hub)) as running:
+    by_hand = msgspec.structs.replace(at(hub), sync=msgspec.structs.replace(at(hub).sync, automatic=False))
+    async with dashboard(config=by_hand) as running:
         made = await running.assistant.create_task("ours", priority="LOW", project="p")
         await running.assistant.list_tasks()
         async with await Assistant.open(at(hub), home=tmp_path / "other") as other:
             await other.list_tasks()
+            await running.assistant.update_task(made.id, {"title": "mine", "priority": "URGENT"}, offline=True)
             await other.update_task(made.id, {"title": "theirs", "priority": "HIGH"})
-        await running.assistant.update_task(made.id, {"title": "mine", "priority": "URGENT"}, offline=True)
         await running.keys("s")
         await running.sees("1 conflict")
         await running.keys("4", "right", "right")

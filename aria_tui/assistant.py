@@ -6,6 +6,7 @@ budget (queue.md). Reads degrade: HubUnavailable says which state, since when an
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -341,7 +342,8 @@ class Assistant:
         from aria_tui.outbox import folds
 
         await self._engine.views()
-        return await folds.plan(self._engine.store, await self._engine.target())
+        plain = self.config.hub.kind == "plain"
+        return await folds.plan(self._engine.store, await self._engine.target(), plain=plain)
 
     async def queue_adopt(self) -> int:
         """Gives what waits for other Hubs to the configured one; how many rows."""
@@ -405,12 +407,16 @@ class Assistant:
         return briefing.from_data(found.data)
 
     async def save_briefing(self, doc: BriefingDoc) -> list[WriteResult]:
-        """Stores a briefing through the queue: the morning's by date, the evening's as each project's activity."""
+        """Stores a briefing through the queue: the morning's by date, the evening's as each project's activity, and
+        that as the daily note too, where one is configured. Raises NotSaved for the note, when all else is stored."""
         from aria_tui import briefing
 
         if doc.kind == "evening":
             days = briefing.evening_activities(doc)
-            return [await self.record_activity(**day) for day in days]
+            stored = [await self.record_activity(**day) for day in days]
+            if self.config.briefing.daily_note:
+                await asyncio.to_thread(briefing.append_daily_note, self.config.briefing.daily_note, doc)
+            return stored
         data = briefing.without_secrets(briefing.as_data(doc))
         return [await self.store_briefing(doc.date, briefing.render_markdown(doc), data)]
 

@@ -112,6 +112,7 @@ def _outcome(got: Answer, kind: OutcomeKind, state: HubState, reason: str) -> Ou
         slow_down_s=got.slow_down_s if kind == "answered" else None,
         latency_ms=got.latency_ms,
         replayed=got.replayed,
+        epoch=got.epoch,
     )
 
 

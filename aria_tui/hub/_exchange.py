@@ -227,6 +227,7 @@ class _Reading:
             status=self._response.status_code,
             content_type=headers.get("content-type", "").partition(";")[0].strip().lower(),
             hub_id=headers.get("aria-hub-id", "").strip(),
+            epoch=headers.get("aria-hub-epoch", "").strip(),
             location=_address.shown_target(location, self._base_url) if location else "",
             retry_after_s=parse_retry_after(headers.get("retry-after"), sent_at),
             slow_down_s=parse_backoff(headers.get("aria-backoff")),

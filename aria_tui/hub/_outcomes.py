@@ -51,6 +51,8 @@ class Outcome(Frozen, frozen=True, kw_only=True):
     """Aria-Backoff in seconds: a healthy Hub asks its client to slow down."""
     problem: Problem | None = None
     latency_ms: float | None = None
+    epoch: str = ""
+    """The Hub's epoch as this answer named it (``Aria-Hub-Epoch``): another one than before means restored."""
     server_id: str | None = None
     """The id that a plain Hub handed out for a created task or insight, as text."""
     server_id_is_number: bool = False
@@ -81,6 +83,7 @@ class Answer(Frozen, frozen=True, kw_only=True):
     content_type: str = ""
     """The media type alone, in lower case."""
     hub_id: str = ""
+    epoch: str = ""
     location: str = ""
     """Where a redirect points: scheme, host and path only."""
     retry_after_s: float | None = None

@@ -68,7 +68,7 @@ class Drain(Lane):
             await rows.adopt_strangers(self.store, self.link.target)
             await counters.mend(self.store)
             await parked.cancel_dead_pairs(self.store, self.link.now())
-            await folds.commit(self.store, self.link.now(), self.link.target)
+            await folds.commit(self.store, self.link.now(), self.link.target, plain=self.link.client.plain)
             self._total = await self._waiting()
             self._size = min(FIRST_BATCH, max(SMALLEST_FIRST, -(-self._total // 2)))
             self._most = self._limits()[0]

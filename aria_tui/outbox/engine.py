@@ -95,8 +95,11 @@ class Engine:
         if self._link is None:
             if self._making is None or self._making.done():
                 self._making = asyncio.create_task(self._make_link(self.config, self._transport))
-            self._link = await asyncio.shield(self._making)
-        await self._link.load()
+            link = await asyncio.shield(self._making)
+            await link.load()  # nobody sees it before it knows its target
+            self._link = link
+        else:
+            await self._link.load()
         return self._link
 
     async def embedded(self) -> Link:
@@ -278,6 +281,8 @@ class Engine:
         """The way to a Hub that may be read now. Raises HubUnavailable: known to be away, or just found so."""
         link = await self.link()
         gate = link.gate
+        if gate is not None and gate.reads:
+            return link
         if gate is not None and gate.code in ("offline", "paused") and gate.seconds(self.clock):
             raise HubUnavailable(gate.hub_state, gate.reason, since=gate.since)
         if link.status.state not in _GOOD or not link.bound:

@@ -32,13 +32,13 @@ class Folded(msgspec.Struct, frozen=True):
         return [(row, numbers) for row, numbers in self.survivors if len(numbers) > 1]
 
 
-def fold(rows: Iterable[Row]) -> Folded:
-    """Folds waiting rows, given in order of their numbers."""
+def fold(rows: Iterable[Row], *, plain: bool = False) -> Folded:
+    """Folds waiting rows, given in order of their numbers. ``plain``: for a Hub that may ignore a create's status."""
     by_entity: dict[str, list[tuple[Row, tuple[int, ...]]]] = {}
     cancelled: list[int] = []
     for row in rows:
         kept = by_entity.setdefault(row.entity, [])
-        merge = _merge(kept[-1][0], row) if kept else None
+        merge = _merge(kept[-1][0], row, plain) if kept else None
         if merge is None:
             kept.append((row, (row.id,)))
             continue
@@ -57,11 +57,13 @@ def may_fold(row: Row) -> bool:
     return row.ours and row.sent_at is None
 
 
-def _merge(first: Row, second: Row) -> Callable[[Row, Row], Row | None] | None:
+def _merge(first: Row, second: Row, plain: bool) -> Callable[[Row, Row], Row | None] | None:
     """How two neighbours of one entity fold, or None: they don't."""
     if not (may_fold(first) and may_fold(second)) or first.target != second.target:
         return None
     before, after = first.operation, second.operation
+    if plain and before in _CREATES and _sets_status(second):
+        return None
     if before in _CREATES:
         if after in _UPDATES:
             return _create_update
@@ -77,6 +79,10 @@ def _merge(first: Row, second: Row) -> Callable[[Row, Row], Row | None] | None:
     elif before == after == "store_briefing":
         return _last
     return None
+
+
+def _sets_status(row: Row) -> bool:
+    return row.operation == "complete_task" or "status" in row.arguments().get("changes", {})
 
 
 def _create_update(first: Row, second: Row) -> Row:

@@ -24,7 +24,7 @@ async def off(store: Store) -> bool:
     return bool(await state.get(store, "foreign_marks", int))
 
 
-async def plan(store: Store, target: str) -> dict[str, Any]:
+async def plan(store: Store, target: str, *, plain: bool = False) -> dict[str, Any]:
     """What would go over the wire, as `aria sync --plan --json` prints it. Writes nothing.
 
     What stands behind a parked operation stays where it is; a dead create whose delete waits is cancelled with it.
@@ -42,7 +42,7 @@ async def plan(store: Store, target: str) -> dict[str, Any]:
             cancelled.append(row.id)
         else:
             waiting.append(row)
-    folded = Folded(tuple((row, (row.id,)) for row in waiting), ()) if await off(store) else fold(waiting)
+    folded = Folded(tuple((row, (row.id,)) for row in waiting), ()) if await off(store) else fold(waiting, plain=plain)
     operations = [
         {
             "op_id": row.op_id,
@@ -64,7 +64,7 @@ async def _all(store: Store) -> AsyncIterator[Row]:
         after = page[-1].id
 
 
-async def commit(store: Store, now: str, target: str) -> int:
+async def commit(store: Store, now: str, target: str, *, plain: bool = False) -> int:
     """Folds what waits for a target, in one transaction under the drain lock; how many rows were folded away."""
     candidates = await store.read(
         "SELECT entity FROM queue WHERE synced_at IS NULL"
@@ -80,7 +80,7 @@ async def commit(store: Store, now: str, target: str) -> int:
             " AND entity IN (SELECT value FROM json_each(?)) ORDER BY id",
             (target, entities),
         )
-        folded = fold(Row(*row) for row in found)
+        folded = fold((Row(*row) for row in found), plain=plain)
         away = 0
         for survivor, numbers in folded.changed:
             absorbed = numbers[1:]

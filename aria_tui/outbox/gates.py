@@ -35,6 +35,8 @@ class Gate(Frozen, frozen=True, kw_only=True):
     """A digest of the token that was refused: another token opens the gate."""
     unknown: bool = False
     """Nobody knew the token (401), so that nothing was ever meant for an account of its."""
+    reads: bool = False
+    """The token may read (403): that a read is answered says nothing about what may be written."""
 
     def seconds(self, clock: Clock) -> float:
         """Seconds until it may be tried again without anybody asking; 0 when it is over."""
@@ -67,6 +69,7 @@ def shut(
     since: str,
     credential: str = "",
     unknown: bool = False,
+    reads: bool = False,
 ) -> Gate:
     """A gate shut for some seconds. An outage that goes on keeps the moment when it began."""
     same = known is not None and known.code == code
@@ -80,4 +83,5 @@ def shut(
         tries=known.tries + 1 if known and same else 1,
         credential=credential,
         unknown=unknown,
+        reads=reads,
     )

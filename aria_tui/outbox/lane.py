@@ -36,6 +36,7 @@ LET_GO = 1.0
 PATIENCE = 8
 """Operations in a row that the Hub may fail alone before a pass gives up."""
 
+_BEHIND = Verdict(fate="behind", error="the Hub was restored from a backup")
 Delivered = Callable[[Sequence[Judged], Outcome | None], Awaitable[None]]
 Seen = Callable[[str], Mapping[str, Any] | None]
 """An entity's name → its fields as last seen at the Hub."""
@@ -149,6 +150,8 @@ class Lane:
         """What comes of a request for the lane. True: these rows are done with for now; False: again, in other
         portions; None: the pass is over."""
         several = len(part) > 1
+        if self.link.restored:
+            return None
         match outcome.kind:
             case "answered":
                 self._resize(len(part), outcome)
@@ -198,9 +201,12 @@ class Lane:
         self._attempted = True
         self._tell()
         outcome = await self._request(part)
+        restored = await self.link.note_epoch(outcome.epoch)
         if outcome.kind == "answered":
             by_id = {result.op_id: result for result in outcome.results}
             judged = [(row, of_result(by_id.get(row.op_id), row.operation)) for row in part]
+            if restored:  # what it finds fault with may be for want of what it lost
+                judged = [(row, v if v.fate == "delivered" else _BEHIND) for row, v in judged]
             await self._settle(judged, outcome=outcome)
         elif outcome.kind in ("unreachable", "paused", "wait"):
             await self._nothing_spent(part, outcome)
@@ -263,12 +269,13 @@ class Lane:
         for row, verdict in judged:
             if verdict.fate != "delivered":
                 self._block(row)
-        now, before = self.link.now(), self._tally
+        now, before, known = self.link.now(), self._tally, self.link.known
 
         async def job(connection: aiosqlite.Connection) -> tuple[Tally, list[str]]:
             done = await settle.settle(connection, self.clock, now, self.config.queue.max_attempts, judged)
             if outcome is not None and outcome.server_id is not None:
                 await map_id(connection, self.link.target, judged[0][0], outcome)
+            await self.link.note_changes(connection, known, sum(map(_made, judged)))
             resolved = await self._by_policy(connection, judged, now)
             done = msgspec.structs.replace(done, conflicts=done.conflicts - len(resolved))
             self._tally = before.plus(done)
@@ -409,3 +416,11 @@ class Lane:
 
     def _client_id(self) -> str:
         return f"aria-{os.getpid()}"
+
+
+def _made(judged: Judged) -> bool:
+    """The Hub made a new thing, which is one change there for certain."""
+    row, verdict = judged
+    result = verdict.result
+    new = row.operation in ("create_task", "capture_insight") and verdict.outcome == "applied"
+    return bool(new and result is not None and result.version == 1)

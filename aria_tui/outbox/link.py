@@ -15,7 +15,7 @@ import aiosqlite
 import msgspec
 
 from aria_tui.errors import NotSaved, QueueUnavailable
-from aria_tui.hub._reasons import TOKEN_REFUSED
+from aria_tui.hub._reasons import TOKEN_LACKS, TOKEN_REFUSED
 from aria_tui.hub.client import HubClient, Outcome, Probe
 from aria_tui.hub.contract import Limits, Meta, write_time
 from aria_tui.models import Frozen, HubState, HubStatus
@@ -27,6 +27,7 @@ from aria_tui.outbox.store import Store
 _GOOD: set[HubState] = {"online", "slow", "embedded"}
 _SPARK = 60
 _SLOWEST = 60.0
+NEW_EPOCH = "the Hub was restored from a backup (it has a new epoch)"
 VERIFY = "run `aria queue verify` before anything is sent"
 
 
@@ -54,7 +55,7 @@ class Link:
     def __init__(self, store: Store, clock: Clock, client: HubClient, *, address: str, credential: str) -> None:
         self.store, self.clock, self.client = store, clock, client
         self.address, self.credential = address, credential
-        self.target = address
+        self.target = targets.unbound(address)
         self.known: Known | None = None
         self.gate: Gate | None = None
         self.status = HubStatus(url="" if client.embedded else client.url)
@@ -105,6 +106,9 @@ class Link:
             found = await self.client.probe(timeout)
         if found.may_send:
             await self._bind(found)
+            if self.gate is not None and self.gate.reads:
+                self._show(self.gate.hub_state, self.gate.reason, since=self.gate.since)
+                return found
             if self.gate is not None and self.gate.code in ("offline", "paused"):
                 await self.open_gate()
             self._show(found.state, found.reason, latency_ms=found.latency_ms)
@@ -136,7 +140,7 @@ class Link:
         old = self.known
         restored, seq = (old.restored, old.seq) if old else ("", 0)
         if old is not None and old.epoch != meta.epoch:
-            restored = "the Hub was restored from a backup (it has a new epoch)"
+            restored = NEW_EPOCH
         elif old is not None and meta.seq < old.seq:
             restored = f"the Hub was restored from a backup (its last change is {meta.seq}, {seq} was seen)"
         new = Known(
@@ -153,6 +157,23 @@ class Link:
         if new != old:
             await self._keep(state.put(self.store, f"hub:{self.target}", new))
         self.known = new
+
+    async def note_epoch(self, epoch: str) -> bool:
+        """An answer named its epoch; whether that says that the Hub was restored since it last told of itself."""
+        known = self.known
+        if known is None or not epoch or epoch == known.epoch:
+            return False
+        self.known = msgspec.structs.replace(known, epoch=epoch, restored=NEW_EPOCH)
+        await self._keep(state.put(self.store, f"hub:{self.target}", self.known))
+        return True
+
+    async def note_changes(self, connection: aiosqlite.Connection, known: Known | None, count: int) -> None:
+        """``count`` things were made at the Hub, so its last change number is higher by that at least: a lower one
+        later means that it was restored. In the transaction that acknowledges them; ``known`` is what was known before
+        it."""
+        if known is not None and count:
+            self.known = msgspec.structs.replace(known, seq=known.seq + count)
+            await state.put_in(connection, f"hub:{self.target}", self.known)
 
     async def waive_restored(self) -> None:
         """The user verified, or doesn't mind: draining goes on."""
@@ -206,6 +227,7 @@ class Link:
             since=self.now(),
             credential=self.credential,
             unknown=reason == TOKEN_REFUSED,
+            reads=reason == TOKEN_LACKS,
         )
         await self._keep(gates.save(self.store, self.target, self.gate))
         self._show(hub_state, reason, since=self.gate.since)

@@ -20,6 +20,7 @@ from aria_tui.errors import HubUnavailable
 from aria_tui.hub.client import CursorExpired, HubClient
 from aria_tui.outbox import overlay
 from aria_tui.outbox.settle import Judged
+from aria_tui.outbox.verdict import Verdict
 
 Kind = Literal["task", "insight"]
 Things = dict[str, dict[str, Any]]
@@ -46,19 +47,27 @@ class Mirror:
         """What was acknowledged while a read is under way, which may not show it."""
         self._connection: aiosqlite.Connection | None = None
         self._writing = asyncio.Lock()
+        self._loading = asyncio.Lock()
+        self._opening = asyncio.Lock()
+        self._closed = False
         self._version = -1
 
     async def load(self, target: str) -> None:
         """Takes up what is kept for a target, again where another process has written since."""
-        if self.target == target and (self._acknowledged is not None or not await self._changed_by_others()):
-            return
+        async with self._loading:
+            if self.target != target or (self._acknowledged is None and await self._changed_by_others()):
+                await self._load(target)
+
+    async def _load(self, target: str) -> None:
         self.things, self.as_of, self._cursor = {"task": {}, "insight": {}}, {"task": None, "insight": None}, None
         await self._changed_by_others()
         try:
             seen, marks = await self._kept(target)
         except sqlite3.Error:
-            await self._forget_file()
             seen, marks = [], []
+            async with self._opening:
+                if not self._closed:
+                    await self._make_anew()
         for kind, thing, body in seen:
             with contextlib.suppress(msgspec.DecodeError):
                 self.things["task" if kind == "task" else "insight"][thing] = msgspec.json.decode(body)
@@ -121,7 +130,7 @@ class Mirror:
                 continue  # nobody here looks at insights, and the next read brings it
             if (own := ids.get(change.id)) is not None:
                 change = msgspec.structs.replace(change, id=own)
-            changes.append((change, verdict.result.version if verdict.result else None))
+            changes.append((change, _version_of(verdict)))
         if not changes:
             return
         await self.load(target)
@@ -148,6 +157,11 @@ class Mirror:
         self._cursor = None
 
     async def close(self) -> None:
+        self._closed = True
+        async with self._opening:
+            await self._drop()
+
+    async def _drop(self) -> None:
         if self._connection is not None:
             await self._connection.close()
             self._connection = None
@@ -232,6 +246,8 @@ class Mirror:
     async def _keep(self, *statements: tuple[str, list[tuple[Any, ...]]]) -> None:
         """All or nothing. Where it can't be kept (a full disk, a lock) it is known to this process alone."""
         async with self._writing:
+            if self._closed:
+                return
             connection = await self._open()
             try:
                 await connection.execute("BEGIN IMMEDIATE")
@@ -246,22 +262,34 @@ class Mirror:
                         await connection.execute("ROLLBACK")
 
     async def _open(self) -> aiosqlite.Connection:
-        if self._connection is None:
-            try:
-                self._connection = await _connect(self.path)
-            except (sqlite3.Error, OSError):
-                await self._forget_file()
-        assert self._connection is not None
-        return self._connection
+        """One connection, however many ask at once; in a task of its own, for it must not be left half made."""
+        return await asyncio.shield(asyncio.ensure_future(self._connected()))
 
-    async def _forget_file(self) -> None:
+    async def _connected(self) -> aiosqlite.Connection:
+        async with self._opening:
+            if self._connection is None:
+                if self._closed:
+                    raise sqlite3.ProgrammingError("the program is closing")
+                try:
+                    self._connection = await _connect(self.path)
+                except (sqlite3.Error, OSError):
+                    await self._make_anew()
+            assert self._connection is not None
+            return self._connection
+
+    async def _make_anew(self) -> None:
         """A file that can't be read is made anew; where that can't be, things are kept for this run only."""
-        await self.close()
+        await self._drop()
         try:
             self.path.unlink(missing_ok=True)
             self._connection = await _connect(self.path)
         except (sqlite3.Error, OSError):
             self._connection = await _connect(None)
+
+
+def _version_of(verdict: Verdict) -> int | None:
+    """The version that the Hub made of an operation; None where it only said that it was there before."""
+    return verdict.result.version if verdict.result and verdict.outcome == "applied" else None
 
 
 def _take(things: dict[Kind, Things], changes: list[Any]) -> set[tuple[Kind, str]]:

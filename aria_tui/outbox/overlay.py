@@ -59,8 +59,13 @@ def _parts(
 
 
 def apply(things: dict[str, dict[str, Any]], change: Change, *, version: int | None = None) -> Mark:
-    """Makes the change in a collection by id and gives the mark that a screen shows for it."""
+    """Makes the change in a collection by id and gives the mark that a screen shows for it.
+
+    ``version``: what the Hub made of it. It is kept only where it follows on the one that was known: else others
+    changed fields in between that were never read, and it would say that they were.
+    """
     thing = things.get(change.id)
+    known = (thing or {}).get("version", 0)
     if change.act == "delete":
         things.pop(change.id, None)
         return "deleted"
@@ -71,5 +76,8 @@ def apply(things: dict[str, dict[str, Any]], change: Change, *, version: int | N
     else:
         things[change.id] = {**thing, **change.fields, "id": change.id}
     if version is not None:
-        things[change.id]["version"] = version
+        if version == known + 1:
+            things[change.id]["version"] = version
+        else:
+            things[change.id].pop("version", None)
     return "new" if change.act == "create" else "edited"

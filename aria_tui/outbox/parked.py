@@ -176,11 +176,14 @@ async def cancel_dead_pairs(store: Store, now: str) -> list[int]:
 
 
 async def _return(connection: aiosqlite.Connection, number: int) -> None:
-    """Back into the queue, with a fresh count; what was sent stays in doubt (a plain Hub is asked before a repeat)."""
+    """Back into the queue, with a fresh count; what was sent and never answered stays in doubt (a plain Hub is asked
+    before a repeat)."""
+    found = await connection.execute_fetchall("SELECT problem FROM parked WHERE id = ?", (number,))
+    answered = any(row[0] is not None for row in found)
     await unpark(connection, number)
     await connection.execute(
-        "UPDATE queue SET attempts = 0, due = NULL, why = iif(sent_at IS NULL, NULL, 'in_doubt') WHERE id = ?",
-        (number,),
+        "UPDATE queue SET attempts = 0, due = NULL, why = iif(sent_at IS NULL OR ?, NULL, 'in_doubt') WHERE id = ?",
+        (answered, number),
     )
 
 

@@ -73,13 +73,23 @@ class PlainLane:
         if not create and "id" in payload:
             payload["id"] = await self._real_id(row, payload["id"], timeout)
         body = msgspec.json.encode(payload)
-        outcome = await self.link.client.send_one(row.operation, row.op_id, body, timeout=timeout)
+        await self._take_up_served()
+        first = outcome = await self.link.client.send_one(row.operation, row.op_id, body, timeout=timeout)
         if outcome.kind == "no_endpoint":
             outcome = await self.link.client.send_one(row.operation, row.op_id, body, timeout=timeout, direct=True)
         if outcome.kind == "no_endpoint":
             held = _held(row)
-            return Outcome(kind="answered", state=outcome.state, results=(held,), latency_ms=outcome.latency_ms)
+            return Outcome(kind="answered", state=first.state, results=(held,), latency_ms=first.latency_ms)
         return outcome
+
+    async def _take_up_served(self) -> None:
+        """Which operations the Hub is known to serve: a 404 for one of these is about the task, not the path."""
+        served = self.link.client.served
+        name = f"served:{self.link.target}"
+        known = set(await state.get(self.store, name, list[str]) or [])
+        if served - known:
+            await state.put(self.store, name, sorted(served | known))
+        served |= known
 
     async def _real_id(self, row: Row, given: Any, timeout: float) -> Any:
         real = await remote_id(self.store, self.link.target, row.entity)

@@ -26,6 +26,7 @@ SENTENCES: dict[str, str] = {
     "held_target": "for another Hub: {target}",
     "in_doubt": "sent, but not confirmed; will be sent again with the same key",
 }
+NOT_THE_HUB = "not the Hub since {since}: {why}"
 RESTORED = "paused: {why}; run `aria queue verify`"
 DEAD = "rejected: {why}"
 CONFLICT = "changed on both sides: {why}"
@@ -78,6 +79,8 @@ class Queue:
 
     def _at_gate(self, gate: Gate) -> tuple[ReasonCode, dict[str, str]]:
         match gate.code:
+            case "offline" if gate.hub_state == "not_the_hub" or gate.reason.startswith("TLS"):
+                return "offline", {}
             case "offline":
                 return "offline", {"since": gate.since, "why": gate.reason}
             case "retry_after":
@@ -94,4 +97,6 @@ class Queue:
         """The English sentence."""
         if code == "paused" and self.gate is not None and self.gate.code == "restored":
             return RESTORED.format(why=self.gate.reason)
+        if code == "offline" and not arguments and self.gate is not None:
+            return NOT_THE_HUB.format(since=self.gate.since, why=self.gate.reason)
         return SENTENCES[code].format(**arguments)

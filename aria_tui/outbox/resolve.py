@@ -222,11 +222,13 @@ class _Resolution:
         """A new thing with the fields of the Hub's, or of the last seen, and ours over them."""
         case = self.case
         fields = {**(case.theirs or self.known or {}), **({} if case.theirs else case.base), **case.mine}
+        if not fields.get("content" if case.insight else "title"):
+            raise UsageError("what it said is not known here any more; say theirs, and write it anew")
         payload = {name: fields[name] for name in case.names if fields.get(name) not in (None, [], ())}
         if case.insight:
             payload["content"] = f"{payload.get('content', '')}{suffix}"
         else:
-            payload["title"] = f"{payload.get('title', 'Task')[: TITLE_CHARACTERS - len(suffix)]}{suffix}"
+            payload["title"] = f"{payload['title'][: TITLE_CHARACTERS - len(suffix)]}{suffix}"
         return await self._insert_create(payload, waiting=True)
 
     async def _go(self, operation: str, payload: dict[str, Any]) -> int:

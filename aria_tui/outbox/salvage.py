@@ -6,6 +6,7 @@ Works on plain SQLite connections in a thread of its own, before the store opens
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import sqlite3
 import struct
@@ -43,11 +44,10 @@ def put_aside(path: Path, reason: str, lock: DrainLock) -> str:
         if _sound(holder):
             return ""
         fresh = path.with_name(path.name + ".new")
-        waiting, parked, bad = _carry_over(path, fresh)
-        old = _swap(path, fresh)
-    saved = f"{waiting} waiting" + (f" and {parked} parked" if parked else "")
-    lost = ", some rows could not be read" if bad else ""
-    return f"The queue file was damaged ({reason}). Saved: {saved}{lost}. The old file is kept as {old}"
+        old = _new_name(path)
+        told = _carry_over(path, fresh, reason, old)
+        _swap(path, fresh, old)
+    return told
 
 
 @contextlib.contextmanager
@@ -88,13 +88,17 @@ def _sound(holder: sqlite3.Connection) -> bool:
         raise
 
 
-def _swap(path: Path, fresh: Path) -> Path:
-    """The new file takes the place of the old one; there is never no file at the path, for another process would make
-    an empty one. The old journal goes first: it must not be met by the new file."""
+def _new_name(path: Path) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     number = 0
     while (old := path.with_name(f"{path.name}.damaged-{stamp}{f'-{number}' if number else ''}")).exists():
         number += 1
+    return old
+
+
+def _swap(path: Path, fresh: Path, old: Path) -> None:
+    """The new file takes the place of the old one; there is never no file at the path, for another process would make
+    an empty one. The old journal goes first: it must not be met by the new file."""
     try:
         old.hardlink_to(path)
     except OSError:
@@ -104,11 +108,10 @@ def _swap(path: Path, fresh: Path) -> Path:
         if source.exists():
             source.rename(old.with_name(old.name + side))
     fresh.rename(path)
-    return old
 
 
-def _carry_over(path: Path, fresh: Path) -> tuple[int, int, bool]:
-    """Fills a new file before it gets its name. Gives waiting, parked, and whether something could not be read."""
+def _carry_over(path: Path, fresh: Path, reason: str, old: Path) -> str:
+    """Fills a new file before it gets its name. Gives the sentence for the user, which is kept in the file too."""
     for side in ("", *_SIDES):
         fresh.with_name(fresh.name + side).unlink(missing_ok=True)
     schema.make_file(fresh)
@@ -120,6 +123,8 @@ def _carry_over(path: Path, fresh: Path) -> tuple[int, int, bool]:
         bad = False
         for source in _readings(path, fresh.parent):
             source.text_factory = _text
+            with contextlib.suppress(sqlite3.Error):
+                source.execute("PRAGMA writable_schema = ON")  # what of the schema can't be parsed is passed over
             bad = _copy_all(source, target)
             if not bad:
                 break
@@ -129,8 +134,13 @@ def _carry_over(path: Path, fresh: Path) -> tuple[int, int, bool]:
         target.execute(f"UPDATE queue SET sent_at = ?, why = 'in_doubt' WHERE {unsent}", [now])  # noqa: S608
         waiting = target.execute("SELECT count(*) FROM queue WHERE synced_at IS NULL").fetchone()[0]
         parked = target.execute("SELECT count(*) FROM parked").fetchone()[0]
+        saved = f"{waiting} waiting" + (f" and {parked} parked" if parked else "")
+        lost = ", some rows could not be read" if bad else ""
+        said = f"The queue file was damaged ({reason}). Saved: {saved}{lost}. The old file is kept as {old}"
+        notice = json.dumps({"text": said, "file": str(old)})
+        target.execute("INSERT OR REPLACE INTO state(name, value) VALUES ('damage', ?)", [notice])
         target.execute("COMMIT")
-    return waiting, parked, bad
+    return said
 
 
 def _readings(path: Path, folder: Path) -> Iterator[sqlite3.Connection]:
@@ -174,7 +184,7 @@ def _version() -> int:
 
 def _recover(copy: Path) -> str:
     try:
-        command = ["sqlite3", "-readonly", str(copy), ".recover"]
+        command = ["sqlite3", str(copy), ".recover"]
         return subprocess.run(command, capture_output=True, timeout=60, check=False).stdout.decode("utf-8", "replace")
     except (OSError, subprocess.TimeoutExpired):
         return ""  # the program is not installed

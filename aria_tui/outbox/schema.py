@@ -62,6 +62,8 @@ async def prepare(connection: aiosqlite.Connection, path: Path, journal: str) ->
     mode = await _journal(connection, path, journal)
     if version < len(_migrations()):
         await _migrate(connection)
+        with contextlib.suppress(OSError):
+            path.chmod(0o600)  # older programs left it to the umask
     return mode
 
 

@@ -13,6 +13,7 @@ import json
 import os
 import sqlite3
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -149,6 +150,7 @@ class Store:
         except sqlite3.OperationalError as error:
             if "decode" not in str(error):
                 raise
+            traceback.clear_frames(error.__traceback__)  # else they keep the statement, and it its lock
         # Somebody stored bytes that are no text: they are read so that they can be told, and never sent. By a new
         # connection, for the statement that broke off holds its lock.
         self._text_factory, self._reader = _lossless, None
@@ -365,7 +367,7 @@ class Store:
         except (OSError, sqlite3.Error) as error:
             why = f"damaged ({reason}), and can't be put aside: {explain(error, self.path)[0]}"
             raise QueueUnavailable(str(self.path), why, hint="see `aria doctor`") from error
-        self.notice = said or self.notice
+        self.notice = said or self.notice  # and every program says it while the old file is there
 
     async def _connect(self) -> aiosqlite.Connection:
         connection: aiosqlite.Connection | None = None
@@ -375,6 +377,7 @@ class Store:
             connection = await _open_connection(self.path)
             connection.text_factory = _lossless
             self.journal_found = await schema.prepare(connection, self.path, self.journal)
+            self.notice = await _damage_told(connection)
             self._inode = self._stat()
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             if connection is not None:
@@ -404,6 +407,14 @@ class Store:
 
 async def _open_connection(path: Path) -> aiosqlite.Connection:
     return await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_MS / 1000)
+
+
+async def _damage_told(connection: aiosqlite.Connection) -> str | None:
+    """What is to be said of a damaged file that was put aside, for as long as it lies in the home."""
+    for (value,) in await connection.execute_fetchall("SELECT value FROM state WHERE name = 'damage'"):
+        told = json.loads(value)
+        return str(told["text"]) if Path(told["file"]).exists() else None
+    return None
 
 
 def _lossless(raw: bytes) -> str:

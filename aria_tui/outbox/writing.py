@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from aria_tui.outbox.engine import Engine
 
 EDITS = {"update_task", "complete_task", "delete_task", "update_insight", "delete_insight"}
-_CREATES = {"create_task", "capture_insight"}
 _END = (
-    "SELECT 'queue', outcome, error, folded_into, target, entity, operation FROM queue"
+    "SELECT 'queue', outcome, error, folded_into, target, entity FROM queue"
     " WHERE id = ?1 AND synced_at IS NOT NULL"
-    " UNION ALL SELECT kind, NULL, error, NULL, target, entity, operation FROM parked WHERE id = ?1"
+    " UNION ALL SELECT kind, NULL, error, NULL, target, entity FROM parked WHERE id = ?1"
 )
 
 
@@ -76,14 +75,14 @@ async def outcome(engine: Engine, number: int, entity: str) -> WriteResult:
         engine.wrote()
         item = await (await engine.views()).show(number)
         return queued(number, entity, _why_queued(item))
-    where, what, error, into, target, name, operation = found[0]
+    where, what, error, into, target, name = found[0]
     if where != "queue":
         status: Literal["conflict", "rejected"] = "conflict" if where == "conflict" else "rejected"
         words = "changed on both sides" if where == "conflict" else "rejected"
         return _result(status, "local", number, entity, f"{words} (#{number}): {error}")
     if what == "folded" and into is not None:
         return msgspec.structs.replace(await outcome(engine, into, entity), queue_id=number)
-    if operation in _CREATES and engine.is_plain(target):
+    if engine.is_plain(target):
         from aria_tui.outbox.plain import remote_id
 
         entity = str(await remote_id(engine.store, target, name) or entity)
@@ -91,6 +90,13 @@ async def outcome(engine: Engine, number: int, entity: str) -> WriteResult:
         case "superseded":
             words = "the Hub has a newer one; this one is kept as a revision"
             return _result("superseded", "hub", number, entity, words)
+        case "lost":
+            words = f"the Hub's version stays; yours is in the journal (#{number})"
+            return _result("superseded", "hub", number, entity, words)
+        case "foreign" | None:
+            return _result("synced", "hub", number, entity, "delivered by another program")
+        case "discarded" | "edited":
+            return _result("rejected", "local", number, entity, f"{what} (#{number}) before it was sent")
         case "cancelled":
             return _result("synced", "local", number, entity, "cancelled before it was sent")
         case _:
@@ -136,7 +142,7 @@ def _why_queued(item: QueueItem) -> str:
         case "next" | "sending":
             return ""
         case "offline":
-            return "Hub offline"
+            return item.reason if item.reason.startswith("not the Hub") else "Hub offline"
         case "in_doubt":
             return "sent, but not confirmed yet"
         case _:

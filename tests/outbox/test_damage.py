@@ -169,12 +169,12 @@ async def test_a_row_committed_into_a_file_that_was_set_aside_meanwhile_is_put_i
         if not swapped and len(rows(tmp_path / "queue.db", "SELECT 1 FROM queue")) == 4:
             swapped.append(True)  # committed, and not answered yet
             fresh = tmp_path / "queue.db.new"
-            salvage._carry_over(tmp_path / "queue.db", fresh)
+            salvage._carry_over(tmp_path / "queue.db", fresh, "x", tmp_path / "aside")
             db = sqlite3.connect(fresh)
             db.execute("DELETE FROM queue WHERE payload LIKE '%between%'")
             db.commit()
             db.close()
-            salvage._swap(tmp_path / "queue.db", fresh)
+            salvage._swap(tmp_path / "queue.db", fresh, tmp_path / "aside")
         return right()
 
     store._moved = moved  # type: ignore[method-assign]

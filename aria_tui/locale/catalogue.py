@@ -64,6 +64,8 @@ def update(language: str) -> None:
 
     old = catalogue(language) if po_file(language).exists() else Catalog(locale=language, domain=DOMAIN)
     new = Catalog(locale=language, domain=DOMAIN, project="ARIA TUI", header_comment="# ARIA TUI", fuzzy=False)
+    # CLDR's third form ("many", for millions in compact notation) never comes up here.
+    new._num_plurals, new._plural_expr = 2, "(n > 1)"  # type: ignore[assignment]
     for key, places in sorted(marked().items(), key=str):
         before = old.get(key[0] if isinstance(key, tuple) else key)
         string = before.string if before is not None and bool(before.pluralizable) == isinstance(key, tuple) else ""

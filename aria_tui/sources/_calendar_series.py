@@ -146,7 +146,7 @@ class Reading:
         start, end = event["DTSTART"].dt, None
         end = start + _length(event)
         all_day = not isinstance(start, datetime)
-        summary = str(event.get("SUMMARY", ""))
+        summary = str(event.get("SUMMARY", "")).replace("\0", "\ufffd")
         notes = ["zone?"] if event.get("X-ARIA-ZONE") else []
         for index, day in enumerate(self._days):
             if all_day:

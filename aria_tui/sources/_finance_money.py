@@ -11,6 +11,8 @@ from datetime import date, timedelta
 from decimal import ROUND_DOWN, Decimal
 from typing import Any, NoReturn
 
+from aria_tui.hub.contract import text_problem
+
 LIMIT = Decimal(10) ** 15
 """No household's figure is larger: what is, counts as infinity."""
 _PLAIN = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,12})?\Z", re.ASCII)
@@ -66,6 +68,8 @@ def amount(value: Any, name: str) -> Decimal:
 def text(value: Any, name: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise Bad(f"{name} is missing")
+    if problem := text_problem(value):
+        raise Bad(f"{name} {problem}")
     return value.strip()
 
 

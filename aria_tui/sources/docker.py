@@ -140,7 +140,7 @@ def _is_podman(ping: Mapping[str, str]) -> bool:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else ""
 
 
 def _health(item: Mapping[str, Any]) -> str:
@@ -159,7 +159,7 @@ def _health(item: Mapping[str, Any]) -> str:
 def _container(item: Mapping[str, Any], unhealthy: frozenset[str]) -> dict[str, Any]:
     identity = _text(item.get("Id"))
     names = item.get("Names")
-    first = next((name for name in names if isinstance(name, str) and name), "") if isinstance(names, list) else ""
+    first = next(filter(None, map(_text, names)), "") if isinstance(names, list) else ""
     status = _text(item.get("Status"))
     state = _text(item.get("State")).lower() or _state_from(status)
     health = "unhealthy" if identity in unhealthy and state == "running" else _health(item)

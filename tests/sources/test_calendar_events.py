@@ -256,6 +256,11 @@ def test_byte_order_mark_bare_line_feeds_folding_and_two_calendars() -> None:
     assert shown(both, "2026-11-30") == ["09:00 One", "10:00 Two"]
 
 
+def test_a_title_may_hold_any_byte() -> None:
+    text = ics("UID:a\nSUMMARY:N\x00ul \x1b[31m\\nline\nDTSTART:20261130T120000Z")
+    assert shown(text, "2026-11-30") == ["09:00 N\ufffdul \x1b[31m\nline"]
+
+
 def test_three_thousand_series_are_read_in_a_moment() -> None:
     """A plain query takes as many milliseconds as there are series times years; no measure here but an end."""
     events = [

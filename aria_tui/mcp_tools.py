@@ -314,9 +314,11 @@ async def _gathered(assistant: Assistant, name: str, *keys: str) -> SectionData:
 
 def _section(section: Section, data: dict[str, Any] | None = None) -> SectionData:
     """A section as a result. What can't be reached, or isn't configured, is an error and never an empty list."""
-    if section.state in ("unavailable", "not_configured"):
-        words = "not configured" if section.state == "not_configured" else "unavailable"
-        raise AriaError(f"{section.name} {words}{f': {section.reason}' if section.reason else ''}")
+    why = f": {section.reason}" if section.reason else ""
+    if section.state == "not_configured":
+        raise AriaError(f"{section.name} not configured{why}")
+    if section.state == "unavailable":
+        raise AriaError(f"{section.name} unavailable{why}")
     return SectionData(
         state=section.state, reason=section.reason, as_of=section.as_of, data=section.data if data is None else data
     )

@@ -370,7 +370,7 @@ def validate(operation: str, given: Any) -> dict[str, Any]:
     if operation == "create_task":
         _rename_project(payload, errors, "")
     if operation in ("create_task", "capture_insight", "store_briefing", "record_activity"):
-        payload = {k: v for k, v in payload.items() if v is not None}
+        payload = {k: v for k, v in payload.items() if v is not None or k not in checks}
     errors += [FieldError(name, "is missing") for name in required if name not in payload]
     allowed = {**checks, "changes": _skip} if operation in _CHANGES else checks
     errors += _check_fields(payload, allowed, "")

@@ -14,7 +14,7 @@ from aria_tui.hub.server import shapes
 
 _DATE = {"type": "string", "format": "date"}
 _ID = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"\S"}
-_OP_ID = {"type": "string", "pattern": "^[!-~]{1,255}$"}
+_OP_ID = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
 _CURSOR = {"type": "string"}
 _LIMIT = {"type": "integer", "minimum": 1, "maximum": 500, "default": 100}
 _TEXT = {"type": "string"}

@@ -21,7 +21,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=contract.PROJECT_CHARACTERS,
 Tag = Annotated[str, Meta(min_length=1, max_length=contract.TAG_CHARACTERS, pattern=r"\S")]
 Tags = Annotated[list[Tag], Meta(max_length=contract.TAGS_COUNT)]
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
-OpId = Annotated[str, Meta(pattern="^[\x21-\x7e]{1,255}$")]
+OpId = Annotated[str, Meta(min_length=1, max_length=255, pattern="^[!-~]+$")]
 AnyId = Annotated[str, Meta(min_length=1, max_length=255, pattern=r"\S")]
 
 

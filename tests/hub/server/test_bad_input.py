@@ -31,6 +31,7 @@ async def test_not_json_is_400(client: httpx.AsyncClient, body: bytes) -> None:
         ({"title": "x\u0000y"}, "title"),
         ({"title": 3}, "title"),
         ({"title": "x", "colour": "red"}, "colour"),
+        ({"title": "x", "colour": None}, "colour"),
         ({"title": "x", "priority": "high"}, "priority"),
         ({"title": "x", "due_date": "2026-02-30"}, "due_date"),
         ({"title": "x", "id": "not-a-uuid"}, "id"),

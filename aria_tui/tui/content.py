@@ -39,6 +39,7 @@ def fit(text: str, width: int, style: str = "", *, right: bool = False) -> Piece
     """Text cut, by cells, to exactly ``width``, with an ellipsis where it was cut and spaces where it is short."""
     if width <= 0:
         return Piece("", style)
+    text = text[: 4 * width + 64]  # a megabyte in a row costs no more than what is seen of it
     shown = cut(visible(text), width)
     pad = " " * max(0, width - cell_width(shown))
     return Piece(pad + shown if right else shown + pad, style)

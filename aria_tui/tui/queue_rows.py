@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from datetime import datetime
 
 from aria_tui.locale import _, formats
@@ -14,6 +16,10 @@ _REASON_STYLE = {
     "sending": "good", "backoff": "warn", "retry_after": "warn", "paused": "bad", "in_doubt": "warn",
     "parked_ahead": "warn", "held_operation": "warn", "held_target": "warn",
 }  # fmt: skip
+
+_LARGE = 32 * 1024
+_FIRST_TEXT = re.compile(r'"(?:title|content|summary|notes)"\s*:\s*"((?:[^"\\]|\\.){1,500})')
+"""Of a large payload only the beginning is looked at: rows are drawn often."""
 
 
 def operation_word(operation: str) -> str:
@@ -33,6 +39,11 @@ def operation_word(operation: str) -> str:
 
 def gist(item: QueueItem) -> str:
     """The one thing of the payload that a person knows it by."""
+    if len(item.payload) > _LARGE:
+        found = _FIRST_TEXT.search(item.payload[:_LARGE])
+        with contextlib.suppress(ValueError):
+            return str(json.loads(f'"{found[1]}"')) if found else item.payload[:200]
+        return item.payload[:200]
     try:
         payload = json.loads(item.payload)
     except ValueError:

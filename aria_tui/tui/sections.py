@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from aria_tui._briefing_words import say as said
 from aria_tui.locale import _, formats, ngettext
 from aria_tui.models import Alert, Section
 from aria_tui.tui.content import Line, Piece, between, fit, say, wrapped
@@ -63,16 +63,12 @@ def state_note(section: Section, now: datetime) -> str:
     return ""
 
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
-
-
 def alert_lines(alerts: tuple[Alert, ...], width: int, now: datetime) -> Iterator[tuple[Alert, Line]]:
     """Alerts with the mark and the style of their level."""
     for alert in alerts:
         style = {"critical": "bad", "warning": "warn"}.get(alert.level, "accent")
         mark = {"critical": "✗ ", "warning": "⚠ "}.get(alert.level, "· ")
-        text = _TIME.sub(lambda found: formats.when(found[0], now), alert.text)
-        for number, line in enumerate(wrapped(text, width - 2, style)):
+        for number, line in enumerate(wrapped(said(alert.text, now), width - 2, style)):
             yield alert, (Piece(mark if number == 0 else "  ", style), *line)
 
 
@@ -80,9 +76,11 @@ def body(section: Section, scene: Scene) -> list[Line]:
     """A section's lines without its heading."""
     lines: list[Line] = []
     if section.state == "unavailable" and section.name == "tasks" and not section.data.get("open_total"):
-        lines += wrapped(section.reason or _("task list unavailable"), scene.width, "warn", indent="  ")
+        lines += wrapped(
+            said(section.reason, scene.now) or _("task list unavailable"), scene.width, "warn", indent="  "
+        )
     elif section.reason:
-        lines += wrapped(section.reason, scene.width, "warn", indent="  ")
+        lines += wrapped(said(section.reason, scene.now), scene.width, "warn", indent="  ")
     if not section.data:
         return lines
     draw = _DRAW.get(section.name)
@@ -217,7 +215,7 @@ def _projects(data: Data, scene: Scene) -> list[Line]:
 
 def _project(project: Data, scene: Scene) -> Line:
     if problem := project.get("problem"):
-        return (Piece("  ✗ ", "bad"), say(str(project.get("name", ""))), say(f"  {problem}", "warn"))
+        return (Piece("  ✗ ", "bad"), say(str(project.get("name", ""))), say(f"  {said(str(problem))}", "warn"))
     marks = []
     changed = sum(int(project.get(name) or 0) for name in ("staged", "unstaged", "untracked"))
     marks.append(f"±{changed}" if changed else _("clean"))
@@ -250,7 +248,7 @@ def _docker(data: Data, scene: Scene) -> list[Line]:
     running = int(data.get("running") or 0)
     lines: list[Line] = [(say("  " + _("{n} running of {total}").format(n=running, total=data.get("total", running))),)]
     lines += [
-        (Piece("  ✗ ", "bad"), say(f"{problem.get('name', '')}: {problem.get('problem', '')}", "warn"))
+        (Piece("  ✗ ", "bad"), say(f"{problem.get('name', '')}: {said(str(problem.get('problem', '')))}", "warn"))
         for problem in data.get("problems") or []
     ]
     return lines
@@ -324,7 +322,7 @@ def _insights(data: Data, scene: Scene) -> list[Line]:
     lines: list[Line] = []
     for item in items:
         project = f"  {item['project']}" if item.get("project") else ""
-        lines.append((Piece("  · "), say(str(item.get("content", ""))), say(project, "dim")))
+        lines.append((Piece("  · "), say(str(item.get("content", ""))[:500]), say(project, "dim")))
     return lines
 
 

@@ -137,3 +137,23 @@ def test_a_journal_that_grew_by_more_than_a_page_is_read_anew() -> None:
     assert len(pages) == 150 and pages.complete
     pages.put(0, 0, rows(*range(400, 300, -1)))
     assert len(pages) == 100 and not pages.complete and pages.wanted(90, 99) == [(1, 301)]
+
+
+async def test_a_stranger_s_megabyte_is_shown_without_effort(dashboard: Any, tmp_path: Any) -> None:
+    """One line of a megabyte and a note of 10,000 lines, put into the file by another program."""
+    import json
+    import sqlite3
+
+    async with dashboard(config=configured(away=True)) as running:
+        await running.assistant.capture_insight("ours", offline=True)
+        with sqlite3.connect(tmp_path / "home" / "queue.db", timeout=20) as file:
+            for content in "wide 日" * 200_000, "line\n" * 10_000:
+                row = ("capture_insight", json.dumps({"content": content}))
+                file.execute("INSERT INTO queue (operation, payload) VALUES (?, ?)", row)
+        file.close()
+        running.app.live.ask("queue")
+        await running.sees("3 waiting", "wide 日", "ours")
+        await running.keys("4", "end", "up", "enter")
+        await running.sees("Queue row #", "capture_insight", "wide")
+        await running.keys("end", "home", "escape")
+        await running.sees("3 waiting")

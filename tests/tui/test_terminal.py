@@ -194,3 +194,23 @@ def test_a_home_that_cannot_be_used_is_said_on_the_screen(aria: Aria, on_a_termi
     terminal.send("q")
     assert terminal.wait_end() == 0
     assert "Traceback" not in terminal.text
+
+
+def test_a_form_s_text_survives_a_kill(aria: Aria, on_a_terminal: Any) -> None:
+    terminal = on_a_terminal()
+    terminal.wait_for("Sync")
+    terminal.send("t")
+    terminal.wait_for("New task")
+    terminal.send("half a thought")
+    drafts = aria.home / "drafts.json"
+    end = time.monotonic() + 15
+    while not (drafts.exists() and "half a thought" in drafts.read_text()):
+        assert time.monotonic() < end
+        terminal.read()
+    os.kill(terminal.pid, signal.SIGKILL)
+    terminal.wait_end()
+    assert drafts.stat().st_mode & 0o777 == 0o600
+    again = on_a_terminal()
+    again.wait_for("Sync")
+    again.send("t")
+    again.wait_for("half a thought")

@@ -106,9 +106,11 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
                 self.queue_changed()
                 self.draw_header()
                 self.draw_briefing()
-            case "sync" | "finished":
+            case "sync":
                 self.draw_sync()
-                self.show_footer()
+            case "finished":
+                self.draw_sync()
+                self.draw_header()
             case "notice":
                 self.query_one(Banner).say(self.aria.live.queue_problem or self.aria.live.notice)
 

@@ -14,6 +14,8 @@ from aria_tui.tui.queue_rows import operation_word, reason_words
 from aria_tui.tui.screens.listing import ListingScreen
 from aria_tui.tui.wallclock import local_now
 
+_LONG = 2000
+
 
 class DetailScreen(ListingScreen):
     """A row that waits, is parked, or was delivered. It follows the row while it is open."""
@@ -72,7 +74,7 @@ class DetailScreen(ListingScreen):
                 rows.append((None, (fit(name, 14, "dim"), *first)))
                 rows += [(None, (fit("", 14), *line)) for line in rest]
         rows += [(None, ()), (None, (say(_("Payload"), "title"),))]
-        return rows + [(None, line) for text in _pretty(item.payload) for line in wrapped(text, width)]
+        return rows + [(None, line) for text in _pretty(item.payload) for line in _laid_out(text, width)]
 
     async def do_detail_retry(self) -> None:
         await self.aria.rows.retry(self._item)
@@ -88,8 +90,15 @@ class DetailScreen(ListingScreen):
 
 
 def _pretty(payload: str) -> list[str]:
-    """JSON with indentation; a text that isn't JSON as it is. Long ones are cut: the export has it all."""
+    """JSON with indentation; a text that isn't JSON as it is."""
     with contextlib.suppress(ValueError):
         payload = json.dumps(json.loads(payload), ensure_ascii=False, indent=2)
-    lines = payload.splitlines() or [""]
-    return [line[:4000] for line in lines[:2000]]
+    return payload.splitlines() or [""]
+
+
+def _laid_out(text: str, width: int) -> list[Line]:
+    """Wrapped at words; a line of thousands of characters simply cut into pieces, which is quick at any length."""
+    if len(text) < _LONG:
+        return wrapped(text, width)
+    step = width if text.isascii() else width // 2
+    return [(say(text[at : at + step]),) for at in range(0, len(text), step)]

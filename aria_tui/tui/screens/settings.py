@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aria_tui._briefing_words import say as said
 from aria_tui.locale import _, language
 from aria_tui.models import Section
 from aria_tui.tui.bindings import bindings
@@ -89,7 +90,7 @@ class SettingsScreen(ListingScreen):
         else:
             note = state_note(section, local_now())
             rows = [(None, _fact(title_of(name), note or _("fine"), ""))]
-            reason = section.reason or (how_to(name) if section.state == "not_configured" else "")
+            reason = said(section.reason, local_now()) or (how_to(name) if section.state == "not_configured" else "")
             rows += [(None, line) for line in wrapped(reason, width, "dim", indent=" " * 20)] if reason else []
         return rows
 

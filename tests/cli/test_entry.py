@@ -186,6 +186,7 @@ def test_portuguese_where_the_locale_or_the_configuration_says_so(aria: Aria) ->
     english = aria("queue", "list").ok().out
     assert english == "nothing waits\n"
     assert aria("queue", "list", "--json", env={"LANG": "pt_BR.UTF-8"}).ok().out == "[]\n"
+    assert "FILA: 0" in aria("queue", env={"LANG": "pt_BR.UTF-8"}).ok().out
     aria.home.mkdir(exist_ok=True)
     (aria.home / "config.toml").write_text('[ui]\nlanguage = "en"\n')
     assert aria("queue", "list", env={"LANG": "pt_BR.UTF-8"}).ok().out == english

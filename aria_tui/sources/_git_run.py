@@ -62,7 +62,7 @@ class Git:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._stopped = False
-        atexit.register(_stop, weakref.ref(self))
+        _all.add(self)
 
     def run(
         self,
@@ -185,6 +185,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _stop(reference: weakref.ref[Git]) -> None:
-    if (git := reference()) is not None:
+_all: weakref.WeakSet[Git] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """A program that ends in the middle of a scan leaves no git behind: the lanes are not waited for."""
+    for git in tuple(_all):
         git.stop()

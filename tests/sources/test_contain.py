@@ -378,6 +378,22 @@ def test_a_checkout_without_metadata_has_the_programs_own(tmp_path: Path) -> Non
     assert len(BUILT_IN) == 5
 
 
+HEAVY = """
+import sys
+from pathlib import Path
+import aria_tui.briefing
+from aria_tui.config import parse
+from aria_tui.sources import load_sources
+load_sources(parse(""), home=Path("/nonexistent"))
+print(sorted({"httpx", "icalendar", "recurring_ical_events", "babel", "textual", "rich"} & set(sys.modules)))
+"""
+
+
+def test_nothing_heavy_is_imported_before_it_is_used() -> None:
+    done = subprocess.run([sys.executable, "-c", HEAVY], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
 async def test_a_check_tries_each_and_says_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = tmp_path / "night.json"
     report.write_text('{"timestamp": "2026-11-30T03:00:00Z", "ok": 4, "failed": 1}')

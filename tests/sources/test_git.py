@@ -523,6 +523,48 @@ async def test_closing_early_leaves_no_process(tmp_path: Path) -> None:
     assert not running_in(root / "slow")
 
 
+QUITS = """
+import asyncio, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+from aria_tui.config import parse
+from aria_tui.sources import Moment
+from aria_tui.sources._contain import contained
+from aria_tui.sources.git import GitSource
+
+async def main():
+    source = GitSource(parse(f'[projects]\\nroots = ["{sys.argv[1]}"]'), home=Path("/nonexistent"))
+    zone = ZoneInfo("UTC")
+    global kept
+    kept = contained(source, Moment(now=datetime.now(UTC).astimezone(zone), zone=zone), 60)
+    await anext(kept)
+    print("reading", flush=True)
+
+loop = asyncio.new_event_loop()
+loop.run_until_complete(main())
+"""
+
+
+async def test_a_program_that_ends_in_the_middle_leaves_no_process(tmp_path: Path) -> None:
+    root = tmp_path / "projects"
+    make(root / "slow")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "git").write_text("#!/bin/sh\nsleep 60 &\nwait\n")
+    (tools / "git").chmod(0o755)
+    environ = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", QUITS, str(root)],
+        env=environ,
+        timeout=30,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "reading\n", done.stderr
+    assert not running_in(root / "slow")
+
+
 def running_in(folder: Path) -> list[int]:
     """Processes whose working folder is that one."""
     found = []

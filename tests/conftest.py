@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.helpers import needs
 from tests.helpers.aria import Aria
 from tests.helpers.hub import HubProcess
 from tests.helpers.proxy import FaultProxy, RawServer, Request
@@ -71,8 +71,7 @@ def raw_server() -> Iterator[Callable[[Callable[[Request], bytes]], RawServer]]:
 @pytest.fixture
 def terminal() -> Iterator[Callable[..., Tmux]]:
     """Real terminals: ``terminal(width, height).run(aria)``."""
-    if shutil.which("tmux") is None:
-        pytest.fail("these tests need tmux: install it (apt-get install tmux)")
+    needs.program("tmux")
     made: list[Tmux] = []
 
     def make(width: int = 120, height: int = 40) -> Tmux:

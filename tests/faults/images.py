@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.helpers import needs
+
 CALLS = "openat,pwrite64,write,ftruncate,unlink,unlinkat,rename,fsync,fdatasync"
 _LINE = re.compile(r"^(?:\d+\s+)?(\w+)\((.*)\)\s+= (-?\d+)")
 _FD = re.compile(r"^(\d+)<([^>]*)>")
@@ -35,7 +37,8 @@ class Call:
 def record(command: Sequence[str], folder: Path, env: dict[str, str], log: Path) -> list[Call]:
     """Runs a command under strace and gives what it did to files below ``folder``, with its lines of output."""
     done = subprocess.run(
-        ["strace", "-f", "-qqq", "-y", "-xx", "-s", "1000000", "-e", f"trace={CALLS}", "-o", str(log), *command],
+        [needs.program("strace"), "-f", "-qqq", "-y", "-xx", "-s", "1000000",
+         "-e", f"trace={CALLS}", "-o", str(log), *command],
         env=env, capture_output=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode(errors="replace")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from tests.helpers import needs
 from tests.helpers.aria import Aria, Done, end
 
 CALLS = ("pwrite64", "fsync", "fdatasync", "ftruncate", "unlink")
@@ -77,8 +78,8 @@ class Nursery:
         paths = [option for path in files(home) for option in ("-P", path)]
         options = ["-e", f"inject={point.call}:{point.effect}:when={point.nth}"] if point else []
         tracer = subprocess.Popen(
-            ["strace", "-f", "-p", str(child), "-o", str(log or os.devnull), "-e", f"trace={','.join(CALLS)}",
-             *paths, *options],
+            [needs.program("strace"), "-f", "-p", str(child), "-o", str(log or os.devnull),
+             "-e", f"trace={','.join(CALLS)}", *paths, *options],
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         assert tracer.stderr is not None

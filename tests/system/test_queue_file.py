@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import needs
 from tests.helpers.aria import Aria, Done
 from tests.helpers.hub import HubProcess
 from tests.helpers.tmux import Tmux
@@ -184,7 +185,9 @@ def test_the_screen_starts_over_a_damaged_file_with_a_banner(aria: Aria, termina
 
 def powerless(aria: Aria, *args: str, wrap: tuple[str, ...] = ()) -> Done:
     """Runs one command without root's power to write everywhere (its capabilities, where the tests run as root)."""
-    drop = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.getuid() == 0 else ()
+    drop = (
+        (needs.program("setpriv", "util-linux"), "--bounding-set=-all", "--inh-caps=-all") if os.getuid() == 0 else ()
+    )
     done = subprocess.run(
         [*drop, *wrap, *aria.command, *args],
         env=aria.environment(),
@@ -238,8 +241,7 @@ def test_a_read_only_mount_is_told(aria: Aria, hub: HubProcess) -> None:
 
 def test_a_file_system_without_locks_is_told(aria: Aria, hub: HubProcess) -> None:
     """As on a network file system whose lock service is away."""
-    if shutil.which("strace") is None:
-        pytest.fail("this test needs strace: install it (apt-get install strace)")
+    needs.program("strace")
     aria.use(hub.url, hub.token)
     aria.home.mkdir(mode=0o700)
     ours = [

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import needs
 from tests.helpers.aria import Aria
 
 
@@ -25,6 +26,7 @@ def git(folder: Path, *args: str, config: dict[str, str] | None = None) -> str:
 
 
 def repository(folder: Path) -> Path:
+    needs.program("git")
     folder.mkdir(parents=True)
     git(folder, "init", "-q", "-b", "trunk")
     (folder / "a.txt").write_text("one\n")

@@ -13,6 +13,7 @@ from textual.widget import Widget
 
 from aria_tui.config import Config
 from aria_tui.errors import AriaError
+from aria_tui.hub._reasons import in_words
 from aria_tui.locale import _
 from aria_tui.models import HubStatus
 from aria_tui.tui import config_file
@@ -55,7 +56,9 @@ class ConnectForm(FormScreen):
         try:
             status = await _tried(self.aria.config, url, token)
             if status.state not in ("online", "slow"):
-                self.show_error(_("not saved: {state}. {why}").format(state=state_word(status), why=status.reason))
+                self.show_error(
+                    _("not saved: {state}. {why}").format(state=state_word(status), why=in_words(status.reason))
+                )
                 return
             file = self.aria.home / "config.toml"
             keys: dict[str, str | bool] = {"url": url, **({"token": token} if token else {})}

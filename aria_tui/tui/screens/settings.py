@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aria_tui._briefing_words import say as said
+from aria_tui.hub._reasons import in_words
 from aria_tui.locale import _, language
 from aria_tui.models import Section
 from aria_tui.tui.bindings import bindings
@@ -61,7 +62,7 @@ class SettingsScreen(ListingScreen):
         rows += [(None, ()), (None, (say(_("Hub"), "title"),))]
         hub = self.aria.live.hub
         rows.append(("connect", _fact(_("address"), hub.url or _("embedded"), _("enter connects to another"))))
-        rows.append((None, _fact(_("state"), state_word(hub), hub.reason)))
+        rows.append((None, _fact(_("state"), state_word(hub), in_words(hub.reason))))
         rows.append(
             (None, _fact(_("token"), _("set") if config.hub.token or config.hub.token_command else _("not set"), ""))
         )

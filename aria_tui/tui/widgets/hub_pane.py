@@ -7,6 +7,7 @@ from datetime import datetime
 
 from textual import events
 
+from aria_tui.hub._reasons import in_words
 from aria_tui.locale import _, formats
 from aria_tui.models import HubStatus
 from aria_tui.tui.content import Line, Piece, say, wrapped
@@ -94,7 +95,7 @@ class HubView(Lines, can_focus=True):
         lines: list[Line] = [(Piece(mark, "accent"), say(" · ".join(about)))]
         lines.append((Piece("  "), *self._figures(status, width - 2)))
         if status.reason and status.state not in ("online", "embedded"):
-            lines += wrapped(status.reason, width - 1, "warn", indent="  ")
+            lines += wrapped(in_words(status.reason), width - 1, "warn", indent="  ")
         times = []
         if status.last_sync:
             times.append(_("last sync {time}").format(time=formats.when(status.last_sync, now)))

@@ -93,10 +93,20 @@ class Demo:
                 "token"
             ]
         self._log = (self.home / "demo-hub.log").open("ab")
-        command = [sys.executable, "-m", "aria_tui", "hub", "serve", "--host", "127.0.0.1", "--port", str(self.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "aria_tui.cli.tethered",
+            "hub",
+            "serve",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+        ]
         self._process = subprocess.Popen(
             [*command, "--database", self.database],
-            stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=self._log, stderr=self._log, start_new_session=True,
         )  # fmt: skip
         self._wait()
 
@@ -124,6 +134,8 @@ class Demo:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            if process.stdin is not None:
+                process.stdin.close()
         if self._log is not None:
             self._log.close()
             self._log = None

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 from aria_tui import config
 from aria_tui.cli.demo import Demo
-from tests.helpers.aria import Aria
+from tests.helpers.aria import Aria, clean_environment
 from tests.helpers.hub import ask
+from tests.helpers.waiting import wait_until
 
 
 def test_the_demos_hub_keeps_its_data_while_it_is_off(tmp_path: Path) -> None:
@@ -67,3 +71,27 @@ def test_the_demo_on_a_real_terminal(aria: Aria, terminal, tmp_path: Path) -> No
     screen.keys("q")
     screen.wait_for("exit-status=0")
     assert not list(tmp_path.glob("aria-demo-*")) and not aria.home.exists()
+
+
+def test_the_demos_hub_ends_with_the_demo_even_if_that_is_killed(tmp_path: Path) -> None:
+    script = (
+        "import sys, time\nfrom pathlib import Path\nfrom aria_tui.cli.demo import Demo\n"
+        "demo = Demo(Path(sys.argv[1]))\ndemo.start()\nprint(demo.port, flush=True)\ntime.sleep(60)\n"
+    )
+    demo = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)],
+        env=clean_environment(tmp_path),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert demo.stdout
+    with demo.stdout:
+        port = int(demo.stdout.readline())
+    demo.kill()
+    demo.wait()
+
+    def gone() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) != 0
+
+    wait_until(gone, 15, "the Hub is gone")

@@ -72,8 +72,6 @@ def pad(text: str, cells: int) -> str:
 def _visible_line(line: str) -> str:
     if _PLAIN.match(line):
         return line
-    # Separate jamo are measured differently by different terminals, whole syllables are not.
-    line = _JAMO.sub(lambda found: unicodedata.normalize("NFC", found[0]), line)
     shown: list[str] = []
     index, count = 0, len(line)
     while index < count:
@@ -85,7 +83,8 @@ def _visible_line(line: str) -> str:
         shown.append(stand_in)
         if stand_in == character:
             index = _end_of_sequence(line, index)
-    return "".join(shown)
+    # Separate jamo are measured differently by different terminals, whole syllables are not.
+    return _JAMO.sub(lambda found: unicodedata.normalize("NFC", found[0]), "".join(shown))
 
 
 def _end_of_sequence(line: str, index: int) -> int:

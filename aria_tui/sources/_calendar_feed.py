@@ -9,12 +9,14 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from aria_tui.hub.contract import read_time, write_time
 from aria_tui.sources import _http
+from aria_tui.sources._calendar_text import NotACalendar
 
 BYTES = 20 * 1024 * 1024
 _REDIRECTS = 5
@@ -67,15 +69,28 @@ class Cache:
             return None
         return Copy(body, fetched, about.get("etag", ""), about.get("last_modified", ""))
 
-    def save(self, copy: Copy) -> None:
+    def save(self, copy: Copy, *, same: bool = False) -> None:
         """Keeps the copy; the text before what is known about it, so that they can't be mistaken for one another after
-        a crash. Raises OSError."""
+        a crash. ``same``: the text is there already and was found current. Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         about = {"fetched_at": copy.fetched_at, "etag": copy.etag, "last_modified": copy.last_modified}
-        with contextlib.suppress(FileNotFoundError):
-            self._about.unlink()
-        _write(self._body, copy.body)
+        if not same:
+            with contextlib.suppress(FileNotFoundError):
+                self._about.unlink()
+            _write(self._body, copy.body)
         _write(self._about, json.dumps(about).encode())
+
+
+def read_file(path: Path, limit: int = BYTES) -> bytes:
+    """A regular file's content. Raises OSError; NotACalendar for anything else and for one that is too large."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise NotACalendar("not a file")
+        raw = file.read(limit + 1)
+    if len(raw) > limit:
+        raise NotACalendar("over 20 MiB")
+    return raw
 
 
 def address(url: str) -> str:

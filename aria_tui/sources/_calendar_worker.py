@@ -8,9 +8,7 @@ one series at a time, each under an alarm clock.
 from __future__ import annotations
 
 import base64
-import contextlib
 import os
-import stat
 import warnings
 from collections.abc import Iterator
 from datetime import date
@@ -19,15 +17,15 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from aria_tui.sources import _calendar_series as series
+from aria_tui.sources._calendar_feed import BYTES, read_file
 from aria_tui.sources._calendar_text import NotACalendar, Parts, split
 from aria_tui.sources._calendar_zones import Zones
 
-BYTES = 20 * 1024 * 1024
 _FILES = 20_000
 
 
 def run(*, body: str | None, path: str | None, days: list[str], zone: str) -> dict[str, Any]:
-    """Events of ``body`` (base64) or of the file or folder at ``path``, for each of ``days``.
+    """Events of ``body`` (base64) or of the folder at ``path``, for each of ``days``.
 
     ``{"days": [[event, …], …], "unreadable": n, "too_large": n}``, or ``{"problem": why}`` when it is no calendar.
     Events are ``{"start", "end", "all_day", "summary", "note"?}``, times with their offset from UTC.
@@ -41,7 +39,7 @@ def run(*, body: str | None, path: str | None, days: list[str], zone: str) -> di
             if body is not None:
                 _add(reading, base64.b64decode(body), place)
             else:
-                _add_path(reading, Path(path or ""), place)
+                _add_folder(reading, Path(path or ""), place)
     except NotACalendar as error:
         return {"problem": str(error)}
     return reading.result()
@@ -59,25 +57,21 @@ def _add_parts(reading: series.Reading, parts: Parts, place: ZoneInfo) -> None:
         reading.add(blocks, zones)
 
 
-def _add_path(reading: series.Reading, path: Path, place: ZoneInfo) -> None:
+def _add_folder(reading: series.Reading, folder: Path, place: ZoneInfo) -> None:
+    """A file of it that can't be read costs itself; over 20 MiB together are refused."""
+    left = BYTES
     try:
-        if not path.is_dir():
-            _add(reading, _read(path, BYTES), place)
-            return
-        left = BYTES
-        for number, file in enumerate(_files(path), 1):
-            try:
-                raw = _read(file, left)
-                left -= len(raw)
-                _add(reading, raw, place)
-            except NotACalendar as error:
-                if "over" in str(error):
-                    raise
-                reading.unreadable += 1
-            except OSError:
-                reading.unreadable += 1
+        for number, file in enumerate(_files(folder), 1):
             if number > _FILES:
                 raise NotACalendar("over 20,000 files")
+            try:
+                raw = read_file(file, left)
+                left -= len(raw)
+                _add(reading, raw, place)
+            except (NotACalendar, OSError) as error:
+                if str(error) == "over 20 MiB":
+                    raise
+                reading.unreadable += 1
     except OSError as error:
         raise NotACalendar(error.strerror or "can't be read") from None
 
@@ -94,14 +88,3 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def _raise(error: OSError) -> None:
     raise error
-
-
-def _read(path: Path, limit: int) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with contextlib.closing(os.fdopen(descriptor, "rb")) as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NotACalendar("not a file")
-        raw = file.read(limit + 1)
-    if len(raw) > limit:
-        raise NotACalendar("over 20 MiB")
-    return raw

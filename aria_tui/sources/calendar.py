@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ from aria_tui.config import CalendarSourceConfig, Config
 from aria_tui.hub.contract import write_time
 from aria_tui.models import Section, SectionState
 from aria_tui.sources import Moment, _child, _http
-from aria_tui.sources._calendar_feed import Cache, Copy, fetch
+from aria_tui.sources._calendar_feed import Cache, Copy, fetch, read_file
+from aria_tui.sources._calendar_text import NotACalendar
 from aria_tui.sources._secrets import SecretError, resolve
 
 _READ = "aria_tui.sources._calendar_worker:run"
@@ -96,14 +97,23 @@ class CalendarSource:
     async def _from_path(self, name: str, path: str, when: Moment, end: float) -> Feed:
         try:
             full = Path(path).expanduser()
-            key = ("path", str(full), _stamp(full))
+            if full.is_dir():
+                key = ("path", str(full), _stamp(full))
+                async with _Reading(when, end) as reading:
+                    answer = await reading.read(key, path=str(full))
+                if problem := answer.get("problem"):
+                    raise Unreadable(f"{path}: {problem}")
+                return _feed(name, answer)
         except (OSError, RuntimeError) as error:
             raise Unreadable(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+        cache = Cache(self._home, f"file://{full}")
         async with _Reading(when, end) as reading:
-            answer = await reading.read(key, path=str(full))
-        if problem := answer.get("problem"):
-            raise Unreadable(f"{path}: {problem}")
-        return _feed(name, answer)
+            try:
+                new = Copy(read_file(full), write_time(datetime.now(UTC)))
+            except (OSError, NotACalendar) as error:
+                problem = f"{path}: {getattr(error, 'strerror', None) or error}"
+                return await _last_good(name, cache.load(), problem, reading)
+            return await _new_or_last(name, new, cache, cache.load(), reading, where=f"{path}: ")
 
     async def _from_address(self, name: str, source: CalendarSourceConfig, when: Moment, end: float) -> Feed:
         assert source.url is not None
@@ -124,13 +134,26 @@ class CalendarSource:
                 return await _last_good(name, copy, "no answer", reading)
             except _http.Unreachable as error:
                 return await _last_good(name, copy, str(error), reading)
+            now = write_time(datetime.now(UTC))
             if fetched.body is None and copy is not None:
-                return _feed(name, await reading.read(_body_key(copy.body), body=copy.body))
-            new = Copy(fetched.body or b"", write_time(datetime.now(UTC)), fetched.etag, fetched.last_modified)
-            answer = await reading.read(_body_key(new.body), body=new.body)
-            if problem := answer.get("problem"):
-                return await _last_good(name, copy, problem, reading)
-            return _feed(name, answer, note=_keep(cache, new))
+                new = replace(copy, fetched_at=now)
+            else:
+                new = Copy(fetched.body or b"", now, fetched.etag, fetched.last_modified)
+            return await _new_or_last(name, new, cache, copy, reading)
+
+
+async def _new_or_last(
+    name: str, new: Copy, cache: Cache, copy: Copy | None, reading: _Reading, where: str = ""
+) -> Feed:
+    """What was got, kept as the last good copy if it is a calendar; else that copy."""
+    answer = await reading.read(_body_key(new.body), body=new.body)
+    if problem := answer.get("problem"):
+        return await _last_good(name, copy, where + problem, reading)
+    try:
+        cache.save(new, same=copy is not None and copy.body == new.body)
+    except OSError as error:
+        return _feed(name, answer, note=f"the copy can't be kept: {error.strerror}")
+    return _feed(name, answer)
 
 
 async def _last_good(name: str, copy: Copy | None, problem: str, reading: _Reading) -> Feed:
@@ -144,18 +167,7 @@ async def _last_good(name: str, copy: Copy | None, problem: str, reading: _Readi
 
 
 def _feed(name: str, answer: Mapping[str, Any], *, problem: str = "", as_of: str | None = None, note: str = "") -> Feed:
-    if not problem and answer.get("problem"):
-        raise Unreadable(answer["problem"])
-    days = tuple(answer["days"])
-    return Feed(name, days, answer["unreadable"], answer["too_large"], problem, as_of, note)
-
-
-def _keep(cache: Cache, copy: Copy) -> str:
-    try:
-        cache.save(copy)
-    except OSError as error:
-        return f"the copy can't be kept: {error.strerror}"
-    return ""
+    return Feed(name, tuple(answer["days"]), answer["unreadable"], answer["too_large"], problem, as_of, note)
 
 
 def _body_key(body: bytes) -> tuple[Any, ...]:

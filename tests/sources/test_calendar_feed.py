@@ -70,6 +70,10 @@ async def test_a_feed_is_asked_whether_it_changed(service: Service, tmp_path: Pa
         assert (section.state, len(section.data["today"])) == ("ok", 1)
         calendar._kept.answers.clear()
     assert [request.headers.get("if-none-match") for request in service.requests] == [None, '"one"']
+    service.answers[SECRET] = lambda _: b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n"
+    about = next((tmp_path / "cache").glob("*.json"))
+    about.write_text(about.read_text().replace("20", "19", 1))
+    assert str((await events(settings, tmp_path)).as_of).startswith("19")
 
 
 @pytest.mark.parametrize(
@@ -167,6 +171,22 @@ async def test_a_file_and_a_folder(tmp_path: Path) -> None:
     file.write_bytes(ics("UID:a\nSUMMARY:Changed\nDTSTART:20261130T120000Z").encode())
     section = await events(f'{{ path = "{file}" }}', tmp_path)
     assert [event["summary"] for event in section.data["today"]] == ["Changed"]
+
+
+async def test_a_file_that_is_cut_or_gone_shows_its_last_good_copy(tmp_path: Path) -> None:
+    file = tmp_path / "one.ics"
+    file.write_bytes(GOOD)
+    settings = f'{{ path = "{file}" }}'
+    assert (await events(settings, tmp_path)).state == "ok"
+    for problem, body in (("cut short", GOOD[:-20]), ("empty", b""), ("No such file or directory", None)):
+        if body is None:
+            file.unlink()
+        else:
+            file.write_bytes(body)
+        section = await events(settings, tmp_path)
+        assert (section.state, section.reason) == ("stale", f"{file}: {problem}")
+        assert section.as_of is not None
+        assert [event["summary"] for event in section.data["today"]] == ["Stand-up"]
 
 
 async def test_a_path_that_can_not_be_read(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ PrivateUsers=yes
 ProcSubset=pid
 ProtectClock=yes
 ProtectControlGroups=yes
-ProtectHome=yes
+ProtectHome={home}
 ProtectHostname=yes
 ProtectKernelLogs=yes
 ProtectKernelModules=yes
@@ -62,4 +62,8 @@ def text(host: str, port: int) -> str:
     """The unit's text, for this installation of the program."""
     program = Path(sys.argv[0]).absolute()
     command = [str(program)] if program.name == "aria" else [sys.executable, "-m", "aria_tui"]
-    return UNIT.format(command=shlex.join([*command, "hub", "serve", "--host", host, "--port", str(port)]))
+    at_home = any(Path(command[0]).is_relative_to(folder) for folder in ("/home", "/root"))
+    return UNIT.format(
+        command=shlex.join([*command, "hub", "serve", "--host", host, "--port", str(port)]),
+        home="read-only" if at_home else "yes",
+    )

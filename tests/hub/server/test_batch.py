@@ -90,8 +90,11 @@ async def test_broken_operations_and_envelopes(client: httpx.AsyncClient) -> Non
     types = [result["problem"]["type"].rpartition("/")[2] for result in results[:9]]
     assert types == ["validation"] * 4 + ["unknown-operation", "unsupported-schema"] + ["validation"] * 3
     assert all(result["problem"]["status"] >= 400 and "retryable" in result["problem"] for result in results[:9])
-    for broken in ({}, {"ops": {}}, {"ops": [3]}, {"ops": [{"operation": "x"}]}, {"ops": [], "colour": 1},
-                   {"ops": [op("a b", "create_task", {})]}, {"ops": [op("", "create_task", {})]}):  # fmt: skip
+    envelopes: list[dict[str, Any]] = [
+        {}, {"ops": {}}, {"ops": [3]}, {"ops": [{"operation": "x"}]}, {"ops": [], "colour": 1},
+        {"ops": [op("a b", "create_task", {})]}, {"ops": [op("", "create_task", {})]},
+    ]  # fmt: skip
+    for broken in envelopes:
         answer = await client.post("/api/queue", json=broken)
         assert (answer.status_code, answer.json()["type"]) == (422, "/problems/validation"), broken
 

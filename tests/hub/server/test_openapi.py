@@ -76,7 +76,7 @@ def hubs(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     derandomize=True,
     database=None,
 )
-def test_every_operation(case: schemathesis.Case, hubs: list[Served]) -> None:
+def test_every_operation(case: schemathesis.Case[Any], hubs: list[Served]) -> None:
     excluded = [ignored_auth]  # test_accounts.py looks at that; here it would only meet the limit on failed attempts
     if {"Idempotency-Key", "If-Match", "cursor", "since", "tz"} & {*case.headers, *case.query}:
         excluded.append(positive_data_acceptance)  # a used key, an old version, no cursor of ours: rightly refused

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import importlib
 import inspect
 import logging
@@ -96,6 +97,7 @@ class AriaApp(Doors):
         self.captures.recover()
         self.live.tell("opened")
         await asyncio.to_thread(importlib.import_module, "aria_tui.tui.screens.capture")  # so that t and i come at once
+        gc.freeze()  # what is loaded now stays: the collector need not walk through it while a sync runs
 
     def on_key(self, event: events.Key) -> None:
         """A key that was pressed right after the one that opened another screen is that screen's."""

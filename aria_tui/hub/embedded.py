@@ -5,6 +5,7 @@ Every command of a person without a server opens it, so everything heavy is impo
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -15,6 +16,8 @@ from aria_tui.errors import AriaError
 
 if TYPE_CHECKING:
     import httpx
+
+    from aria_tui.hub.server.storage.sqlite import SqliteStorage
 
 ACCOUNT = "me"
 FILE = "hub.db"
@@ -42,23 +45,36 @@ async def open_embedded(home: Path) -> tuple[httpx.AsyncBaseTransport, Callable[
         raise
     transport = httpx.ASGITransport(app=app)
     transport.notice = storage.notice  # type: ignore[attr-defined]
+    every_hour = asyncio.create_task(_every_hour(storage), name="hub-upkeep")
 
     async def close() -> None:
-        await storage.close()
-        await _copy_daily(home / FILE)
+        every_hour.cancel()
+        await asyncio.wait([every_hour])
+        try:
+            await _once_a_day(storage)
+        finally:
+            await storage.close()
 
     return transport, close
 
 
-async def _copy_daily(path: Path) -> None:
-    """Today's copy, once a day and at the end, so that no command starts later for it."""
+async def _every_hour(storage: SqliteStorage) -> None:
+    """For a program that is open for days."""
+    while True:
+        await asyncio.sleep(3600)
+        await _once_a_day(storage)
+
+
+async def _once_a_day(storage: SqliteStorage) -> None:
+    """Today's copy, and some of what is past its retention; at a command's end, so that none starts later for it."""
+    path = storage.path
     if (path.parent / "backups" / f"{path.stem}-{datetime.now(UTC).date()}.db").exists():
         return
-    import asyncio
-
-    from aria_tui.hub.server import copies
+    from aria_tui.hub.server import copies, upkeep
+    from aria_tui.hub.server.service import Options
 
     try:
+        await upkeep.expire(storage, Options().key_days, steps=10)
         await asyncio.to_thread(copies.make_daily, path)
     except AriaError as error:
         logging.getLogger("aria_tui.hub").warning("no daily copy: %s", error)

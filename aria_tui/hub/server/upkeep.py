@@ -52,12 +52,18 @@ class Upkeep:
             await asyncio.sleep(EVERY_SECONDS)
 
 
-async def expire(storage: Storage, key_days: int) -> None:
-    """Forgets keys and tasks' former versions that are older than the keys' retention, a step at a time."""
+async def expire(storage: Storage, key_days: int, *, steps: int | None = None) -> None:
+    """Forgets keys and tasks' former versions that are older than the keys' retention, a step at a time.
+
+    With ``steps`` it does so many for each account without a pause: keys are UUIDv7 as a rule, so the oldest are first.
+    """
     before = now_ms() - key_days * DAY_MS
     for account in await storage.accounts():
         key: str | None = ""
-        while key is not None:
+        done = 0
+        while key is not None and done != steps:
             key = await storage.expire_keys(account, before, key, STEP)
             await storage.expire_revisions(account, before, STEP)
-            await asyncio.sleep(PAUSE_SECONDS)
+            done += 1
+            if steps is None:
+                await asyncio.sleep(PAUSE_SECONDS)

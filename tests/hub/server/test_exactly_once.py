@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from aria_tui.hub.server import upkeep
 from aria_tui.hub.server.incoming import WireOp, prepare
 from aria_tui.hub.server.service import Hub
 from aria_tui.hub.server.storage import open_storage
@@ -98,6 +99,19 @@ async def test_keys_are_kept_as_long_as_promised(hub: HubUnderTest, client: http
     while key is not None:
         key = await hub.storage.expire_keys(hub.account, hub.now, key, 100)
     assert (await client.get("/api/queue/ops/1")).status_code == 200
+
+
+async def test_upkeep_forgets_what_is_older_than_90_days(hub: HubUnderTest, client: httpx.AsyncClient) -> None:
+    today, task = hub.now, str(uuid.uuid4())
+    for days, key in ((91, "old"), (89, "young")):
+        hub.now = today - days * 86_400_000
+        await send(client, op(f"{hub.account}-{key}", "create_task", {"title": key}))
+    await send(client, op("a", "create_task", {"id": task, "title": "a"}), op("b", "delete_task", {"id": task}))
+    await upkeep.expire(hub.storage, 90, steps=50)
+    statuses = [(await client.get(f"/api/queue/ops/{hub.account}-{key}")).status_code for key in ("old", "young")]
+    assert statuses == [404, 200]
+    assert [found["title"] for found in (await client.get("/api/tasks")).json()["tasks"]] == ["young", "old"]
+    assert (await send(client, op("c", "create_task", {"id": task, "title": "a"})))[0]["status"] == "superseded"
 
 
 class Killed(BaseException):

@@ -91,7 +91,7 @@ SHOTS: dict[str, tuple[tuple[int, int], str, Shot]] = {
     "online": (WIDE, "en", nothing),
     "online-light": (WIDE, "en", light),
     "offline": (WIDE, "en", offline),
-    "syncing": (WIDE, "en", syncing),
+    "mid-sync": (WIDE, "en", syncing),
     "narrow": (NARROW, "en", nothing),
     "capture": (NARROW, "en", capture),
     "help": (NARROW, "en", helping),

@@ -156,7 +156,7 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
         self.query_one(Header).update_state(
             HeaderState(
                 f"{day}{formats.clock(now)} · {period}",
-                state_piece(live.hub),
+                state_piece(live.hub, now if live.assistant is not None else None),
                 status.pending_total if status else 0,
                 status.dead_letters + status.conflicts if status else 0,
             )

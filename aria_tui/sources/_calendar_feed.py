@@ -9,14 +9,12 @@ import contextlib
 import hashlib
 import json
 import os
-import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from aria_tui.hub.contract import read_time, write_time
 from aria_tui.sources import _http
-from aria_tui.sources._calendar_text import NotACalendar
 
 BYTES = 20 * 1024 * 1024
 _REDIRECTS = 5
@@ -79,18 +77,6 @@ class Cache:
                 self._about.unlink()
             _write(self._body, copy.body)
         _write(self._about, json.dumps(about).encode())
-
-
-def read_file(path: Path, limit: int = BYTES) -> bytes:
-    """A regular file's content. Raises OSError; NotACalendar for anything else and for one that is too large."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise NotACalendar("not a file")
-        raw = file.read(limit + 1)
-    if len(raw) > limit:
-        raise NotACalendar("over 20 MiB")
-    return raw
 
 
 def address(url: str) -> str:

@@ -17,10 +17,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from aria_tui.sources import _calendar_series as series
-from aria_tui.sources._calendar_feed import BYTES, read_file
 from aria_tui.sources._calendar_text import NotACalendar, Parts, split
 from aria_tui.sources._calendar_zones import Zones
+from aria_tui.sources._files import NotReadable, read_regular
 
+BYTES = 20 * 1024 * 1024
 _FILES = 20_000
 
 
@@ -65,13 +66,14 @@ def _add_folder(reading: series.Reading, folder: Path, place: ZoneInfo) -> None:
             if number > _FILES:
                 raise NotACalendar("over 20,000 files")
             try:
-                raw = read_file(file, left)
-                left -= len(raw)
+                raw = read_regular(file, BYTES)
                 _add(reading, raw, place)
-            except (NotACalendar, OSError) as error:
-                if str(error) == "over 20 MiB":
-                    raise
+            except (NotACalendar, NotReadable):
                 reading.unreadable += 1
+                continue
+            left -= len(raw)
+            if left < 0:
+                raise NotACalendar("over 20 MiB")
     except OSError as error:
         raise NotACalendar(error.strerror or "can't be read") from None
 

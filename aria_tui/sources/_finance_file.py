@@ -23,9 +23,7 @@ month = "2026-11"
 from __future__ import annotations
 
 import difflib
-import os
 import re
-import stat
 import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
@@ -35,6 +33,7 @@ from typing import Any
 from aria_tui.config import FinanceConfig
 from aria_tui.sources import Moment
 from aria_tui.sources import _finance_money as money
+from aria_tui.sources._files import NotReadable, read_regular
 
 BYTES = 1024 * 1024
 _KEYS: dict[str, tuple[str, ...]] = {
@@ -65,15 +64,9 @@ def read(config: FinanceConfig, when: Moment) -> money.Finances:
 
 def _text(path: Path) -> str:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise money.Bad(f"{path}: not a file")
-            raw = file.read(BYTES + 1)
-    except OSError as error:
-        raise money.Bad(f"{path}: {error.strerror}") from None
-    if len(raw) > BYTES:
-        raise money.Bad(f"{path}: over 1 MiB")
+        raw = read_regular(path, BYTES)
+    except NotReadable as error:
+        raise money.Bad(f"{path}: {error}") from None
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import re
-import signal
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -22,6 +20,7 @@ from typing import Any
 from aria_tui.config import FinanceConfig
 from aria_tui.sources import Moment
 from aria_tui.sources import _finance_money as money
+from aria_tui.sources._process import run
 
 BYTES = 32 * 1024 * 1024
 _AMBIGUOUS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?![\d.,])")
@@ -101,30 +100,17 @@ def commodity(written: str) -> str:
 
 async def _run(path: Path, words: Sequence[str], end: float, environ: Mapping[str, str]) -> bytes:
     """Standard output of one command. Raises Bad: why there is none."""
+    left = end - asyncio.get_running_loop().time()
     try:
-        process = await asyncio.create_subprocess_exec(
-            "hledger", "-f", str(path), *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env={**environ, "LC_ALL": "C.UTF-8"},
-            start_new_session=True,
-        )  # fmt: skip
+        command = ["hledger", "-f", str(path), *words]
+        status, output, errors = await run(command, left, environ={**environ, "LC_ALL": "C.UTF-8"})
     except FileNotFoundError:
         raise money.Bad("there is no hledger program") from None
-    except OSError as error:
-        raise money.Bad(f"hledger can't be run: {error.strerror}") from None
-    try:
-        async with asyncio.timeout_at(end):
-            output, errors = await process.communicate()
     except TimeoutError:
         raise money.Bad("hledger gave no answer in time") from None
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    if process.returncode:
+    except OSError as error:
+        raise money.Bad(f"hledger can't be run: {error.strerror}") from None
+    if status:
         raise money.Bad(own_words(errors.decode("utf-8", "replace")))
     if len(output) > BYTES:
         raise money.Bad("hledger's answer is over 32 MiB")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import os
 import re
 import shlex
-import signal
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from aria_tui.config import CommandSecret, Config
+from aria_tui.sources._process import run
 
 HIDDEN = "***"
 _LIMIT = 64 * 1024
@@ -54,28 +51,14 @@ async def resolve(secret: str | CommandSecret, timeout: float) -> str:
     try:
         if not (words := shlex.split(secret.command)):
             raise SecretError("the secret's command is empty")
-        process = await asyncio.create_subprocess_exec(
-            *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        status, output, _ = await run(words, timeout)
+    except TimeoutError:
+        raise SecretError(f"the secret's command gave no answer in {timeout:g} s") from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise SecretError(f"the secret's command can't be run: {why}") from None
-    try:
-        async with asyncio.timeout(timeout):
-            output, _ = await process.communicate()
-    except TimeoutError:
-        raise SecretError(f"the secret's command gave no answer in {timeout:g} s") from None
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    if process.returncode:
-        raise SecretError(f"the secret's command failed with exit status {process.returncode}")
+    if status:
+        raise SecretError(f"the secret's command failed with exit status {status}")
     text = output[:_LIMIT].decode("utf-8", "replace").strip()
     if not text:
         raise SecretError("the secret's command gave nothing")

@@ -21,8 +21,8 @@ from aria_tui.config import CalendarSourceConfig, Config
 from aria_tui.hub.contract import write_time
 from aria_tui.models import Section, SectionState
 from aria_tui.sources import Moment, _child, _http
-from aria_tui.sources._calendar_feed import Cache, Copy, fetch, read_file
-from aria_tui.sources._calendar_text import NotACalendar
+from aria_tui.sources._calendar_feed import BYTES, Cache, Copy, fetch
+from aria_tui.sources._files import NotReadable, read_regular
 from aria_tui.sources._secrets import SecretError, resolve
 
 _READ = "aria_tui.sources._calendar_worker:run"
@@ -109,10 +109,9 @@ class CalendarSource:
         cache = Cache(self._home, f"file://{full}")
         async with _Reading(when, end) as reading:
             try:
-                new = Copy(read_file(full), write_time(datetime.now(UTC)))
-            except (OSError, NotACalendar) as error:
-                problem = f"{path}: {getattr(error, 'strerror', None) or error}"
-                return await _last_good(name, cache.load(), problem, reading)
+                new = Copy(read_regular(full, BYTES), write_time(datetime.now(UTC)))
+            except NotReadable as error:
+                return await _last_good(name, cache.load(), f"{path}: {error}", reading)
             return await _new_or_last(name, new, cache, cache.load(), reading, where=f"{path}: ")
 
     async def _from_address(self, name: str, source: CalendarSourceConfig, when: Moment, end: float) -> Feed:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +13,7 @@ from aria_tui.config import Config
 from aria_tui.hub.contract import read_time, write_time
 from aria_tui.models import Alert, Section
 from aria_tui.sources import Moment
+from aria_tui.sources._files import NotReadable, read_regular
 
 FILE_BYTES = 1024 * 1024
 
@@ -80,15 +79,7 @@ def _moment(given: Any, when: Moment) -> str:
 
 
 def _read(file: str) -> bytes:
-    """A regular file's content; a pipe or a device is refused, not waited for."""
     try:
-        descriptor = os.open(Path(file).expanduser(), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ValueError("is not a file")
-            raw = stream.read(FILE_BYTES + 1)
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"can't be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(raw) > FILE_BYTES:
-        raise ValueError("is over 1 MiB")
-    return raw
+        return read_regular(Path(file).expanduser(), FILE_BYTES)
+    except (NotReadable, RuntimeError) as error:
+        raise ValueError(f"can't be read: {error}") from None

@@ -112,21 +112,23 @@ class AriaApp(Doors):
 
     def run_command(self, command: Command) -> None:
         """Runs a command. Whatever goes wrong in it becomes a toast and a line in the log."""
-        if (handler := self._handler(command.method)) is not None:
+        if (handler := self._handler(command)) is not None:
             with self.guard(command.id):
                 if inspect.isawaitable(result := handler()):
                     self.spawn(_await(result), f"command {command.id}")
 
-    def _handler(self, method: str) -> Callable[[], Any] | None:
+    def _handler(self, command: Command) -> Callable[[], Any] | None:
+        """The method nearest to the focus; what works everywhere may be the dashboard's, which is always there."""
         places = self.focused.ancestors_with_self if self.focused is not None else [self.screen]
-        for place in (*places, self.screen, self):
-            if (found := getattr(place, method, None)) is not None:
+        everywhere = self.screen_stack[:1] if command.where == "everywhere" else []
+        for place in (*places, self.screen, self, *everywhere):
+            if (found := getattr(place, command.method, None)) is not None:
                 return found  # type: ignore[no-any-return]
         return None
 
     def can_run(self, command: Command) -> bool:
         """Whether the command has a handler where the focus is."""
-        return self._handler(command.method) is not None
+        return self._handler(command) is not None
 
     def on_command_wanted(self, message: CommandWanted) -> None:
         self.run_command(BY_ID[message.command])

@@ -209,3 +209,16 @@ async def test_an_unexpected_error_is_a_toast_and_a_trace_in_the_log(
         await running.keys("4", "P")
         await running.told("unexpected error: RuntimeError('[/x] broken on purpose')")
         assert "Traceback" in caplog.text and running.app.is_running
+
+
+async def test_s_syncs_from_every_screen(dashboard: Any, hub: HubProcess) -> None:
+    by_hand = msgspec.structs.replace(at(hub), sync=msgspec.structs.replace(at(hub).sync, automatic=False))
+    async with dashboard(config=by_hand) as running:
+        for number, key in enumerate(("v", "comma", "question_mark"), 1):
+            await running.assistant.capture_insight(f"insight {number}", offline=True)
+            await running.keys(key)
+            await until(lambda: kind(running) != "DashboardScreen")
+            await running.keys("s")
+            await until(lambda expected=number: hub.count("insights") == expected, "the row to arrive")
+            await running.keys("escape")
+            await until(lambda: kind(running) == "DashboardScreen")

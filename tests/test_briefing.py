@@ -32,6 +32,7 @@ from aria_tui.models import (
 from aria_tui.sources import Moment
 from tests.sources.hub import Readings
 from tests.sources.repos import git, make
+from tests.sources.service import Service
 
 CONFIG = parse('[briefing]\ntimezone = "America/Fortaleza"\n[docker]\nenabled = false\n')
 MORNING = datetime(2026, 11, 30, 11, 4, tzinfo=UTC)  # 08:04 there
@@ -370,6 +371,43 @@ async def test_each_source_broken_and_all_at_once(name: str, tmp_path: Path) -> 
     assert "s3cr3t-token" not in text
     for n in broken:
         assert f"{n.capitalize()} unavailable" in text
+
+
+async def test_everything_hangs_at_once(tmp_path: Path) -> None:
+    """Each ends at its own deadline; nothing waits for another."""
+    tcp = await Service(hang=True).start()
+    unix = await Service(hang=True).start(socket_path=str(tmp_path / "e.sock"))
+    make(tmp_path / "projects" / "one")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text("#!/bin/sh\nsleep 60\n")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    os.mkfifo(tmp_path / "night.json")
+    config = parse(
+        f'[briefing]\ntimezone = "UTC"\ntimeout = 1.0\nreports = ["{tmp_path}/night.json"]\n'
+        f'[calendar]\nsources = [{{ url = "{tcp.url}/a.ics" }}]\n[finance]\nkind = "http"\nurl = "{tcp.url}"\n'
+        f'[docker]\nhost = "unix://{tmp_path}/e.sock"\n[projects]\nroots = ["{tmp_path}/projects"]\n'
+    )
+    environ = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    last: Any = None
+    async with asyncio.timeout(30):
+        async for part in briefing.gather(
+            "morning", config=config, home=tmp_path, hub=Readings(slow=60), environ=environ
+        ):
+            last = part
+    await tcp.close()
+    await unix.close()
+    assert isinstance(last, BriefingDoc)
+    said = {section.name: (section.state, section.reason) for section in last.sections}
+    assert said == {
+        "context": ("ok", ""),
+        "calendar": ("unavailable", "no answer"),
+        "tasks": ("unavailable", "timed out after 1 s — task list unavailable"),
+        "projects": ("partial", "1 of 1 timed out"),
+        "docker": ("unavailable", f"no answer: unix://{tmp_path}/e.sock ([docker] host)"),
+        "finance": ("unavailable", "summary: no answer; budgets: no answer; recurring: no answer"),
+        "reports": ("unavailable", f"{tmp_path}/night.json: can't be read: not a file"),
+        "queue": ("ok", ""),
+    }
 
 
 # -- as data, stored, walked

@@ -31,7 +31,7 @@ def prepare(
         raise InvalidInput("an idempotency key must be 1 to 255 visible ASCII characters")
     key = op_id or new_id()
     now = write_time(clock.now())
-    whole = dict(payload)
+    whole = validate(operation, payload)
     if (time_name := _OWN_ID.get(operation)) is not None:
         whole.setdefault("id", _id_of(key) if op_id else key)
         whole.setdefault(time_name, now)
@@ -39,12 +39,11 @@ def prepare(
         whole.setdefault("completed_at", now)
     elif operation == "store_briefing":
         whole.setdefault("captured_at", now)
-    whole = validate(operation, whole)
     asked = fingerprint(operation, payload) if op_id is not None else None
     return NewRow(
         operation=operation,
         payload=msgspec.json.encode(whole).decode(),
-        created_at=write_time(clock.now().replace(microsecond=0)),
+        created_at=f"{now[:19]}Z",
         op_id=key,
         entity=entity_of(operation, whole, key),
         origin=origin,

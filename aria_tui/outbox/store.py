@@ -45,6 +45,17 @@ class _Insert:
         self.row = row
         self.taken = self.withdrawn = False
         self.done: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
+        self.over: asyncio.Future[None] | None = None
+
+    def answer(self, outcome: Accepted | Exception) -> None:
+        """Tells the caller, or one that was cancelled that it is over."""
+        if self.over is not None:
+            self.over.set_result(None)
+        elif not self.done.done():
+            if isinstance(outcome, Exception):
+                self.done.set_exception(outcome)
+            else:
+                self.done.set_result(outcome)
 
 
 class _Work:
@@ -105,12 +116,13 @@ class Store:
         item = _Insert(row)
         self._hand_in(item)
         try:
-            return await asyncio.shield(item.done)
+            return await item.done
         except asyncio.CancelledError:
             if not item.taken:
                 item.withdrawn = True
-            else:
-                await _finish(item.done)
+            elif not item.done.done() or item.done.cancelled():
+                item.over = asyncio.get_running_loop().create_future()
+                await _finish(item.over)
             raise
 
     async def write(self, job: Job[T]) -> T:
@@ -294,11 +306,7 @@ class Store:
         except Exception as error:  # noqa: BLE001 - the writer lives on, whatever it was, and every caller hears of it
             outcomes = [self._not_saved(error) for _ in items]
         for item, outcome in zip(items, outcomes, strict=True):
-            if isinstance(outcome, Exception):
-                item.done.set_exception(outcome)
-                item.done.exception()
-            else:
-                item.done.set_result(outcome)
+            item.answer(outcome)
 
     async def _insert_whole(self, rows: list[NewRow]) -> list[Accepted | Exception]:
         """Commits rows and gives what became of each. Raises sqlite3.Error, QueueUnavailable: nothing was committed."""

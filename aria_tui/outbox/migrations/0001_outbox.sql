@@ -89,9 +89,8 @@ INSERT INTO counters SELECT operation, '', count(*) FROM queue WHERE synced_at I
 CREATE TRIGGER queue_inserted AFTER INSERT ON queue
 WHEN NEW.synced_at IS NULL
  AND NOT (NEW.op_id IS NULL AND NEW.id <= ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'queue'), 0)) BEGIN
-  INSERT INTO counters SELECT NEW.operation, ifnull(NEW.target, ''), 0
-    WHERE NOT EXISTS (SELECT 1 FROM counters WHERE operation = NEW.operation AND target = ifnull(NEW.target, ''));
   UPDATE counters SET waiting = waiting + 1 WHERE operation = NEW.operation AND target = ifnull(NEW.target, '');
+  INSERT INTO counters SELECT NEW.operation, ifnull(NEW.target, ''), 1 WHERE changes() = 0;
 END;
 -- A stranger's INSERT OR REPLACE of a number that was there: what it replaced went without a trigger, so count anew.
 CREATE TRIGGER queue_replaced AFTER INSERT ON queue

@@ -1,42 +1,47 @@
 """``aria status --short``: one mark for a prompt, from the queue file alone (no network, nothing heavy imported).
 
 ``✓`` nothing waits, ``⇡3`` three writes wait, ``⚠`` something needs the user: a dead letter, a conflict, a refused
-token, a write that has waited for over a day, or a queue that can't be read.
+token, a restored Hub, a write that has waited for over a day, a damaged file that was set aside, or a queue that can't
+be used.
 """
 
 import os
 import sys
 import time
 
+from aria_tui import paths
+
 TYPE_CHECKING = False  # as in typing, without importing it
 if TYPE_CHECKING:
     from typing import Any
 
 DAY = 24 * 3600
-_COUNT = "SELECT count(*) FROM queue WHERE synced_at IS NULL"  # a file that this program has not opened yet
+_COUNT = "SELECT count(*) FROM queue WHERE synced_at IS NULL"
 _OLDEST = "SELECT created_at FROM queue WHERE synced_at IS NULL ORDER BY id LIMIT 1"
-_PAUSED = """SELECT EXISTS (SELECT 1 FROM state WHERE name >= 'gate:' AND name < 'gate;'
-  AND (value LIKE '%"code":"paused"%' OR value LIKE '%"code":"restored"%')
-  AND EXISTS (SELECT 1 FROM counters WHERE waiting > 0 AND target IN (substr(name, 6), '')))"""
+_PAUSED = """SELECT EXISTS (SELECT 1 FROM state
+  WHERE EXISTS (SELECT 1 FROM counters WHERE waiting > 0 AND target IN (substr(name, instr(name, ':') + 1), ''))
+  AND (name >= 'gate:' AND name < 'gate;' AND json_extract(value, '$.code') IN ('paused', 'restored')
+    OR name >= 'hub:' AND name < 'hub;' AND json_extract(value, '$.restored') != ''))"""
+_SET_ASIDE = "SELECT json_extract(value, '$.file') FROM state WHERE name = 'damage'"
 PATIENCE = 1.0
 """Seconds that a prompt waits for a writer of the file; a commit takes milliseconds."""
 
 
 def run() -> int:
     """Prints the mark. Exit status 0, or 1 where the queue can't be read (why is on standard error)."""
+    mark, problem = "⚠", ""
     try:
-        mark, problem = _mark(_file()), ""
-    except Exception as error:  # noqa: BLE001 - whatever is wrong with the file, a prompt gets its mark
-        mark, problem = "⚠", str(error)
+        file = f"{paths.home_text()}/queue.db"
+        try:
+            mark = _mark(file)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with the file, a prompt gets its mark
+            problem = f"{file}: {getattr(error, 'strerror', None) or error}"
+    except Exception as error:  # noqa: BLE001 - there is no home
+        problem = str(error)
     _write(mark)
     if problem and sys.stderr is not None:
         sys.stderr.write(f"aria: queue unavailable: {problem}\n")
     return 1 if problem else 0
-
-
-def _file() -> str:
-    home = os.environ.get("ARIA_HOME") or os.path.join("~", ".aria")  # noqa: PTH118 - pathlib costs a third of the start
-    return os.path.join(os.path.expanduser(home), "queue.db")  # noqa: PTH111, PTH118
 
 
 def _write(mark: str) -> None:
@@ -48,10 +53,12 @@ def _write(mark: str) -> None:
 
 
 def _mark(file: str) -> str:
-    if not os.path.exists(file):  # noqa: PTH110
+    try:
+        os.stat(file)  # noqa: PTH116 - pathlib costs a third of the start
+    except FileNotFoundError:  # any other reason, such as a home that is a file, is a queue that can't be used
         return "✓"
-    waiting, parked, oldest, paused = _counts(file)
-    if parked or paused or (oldest and _is_old(oldest)):
+    waiting, attention, oldest = _counts(file)
+    if attention or (oldest and _is_old(oldest)):
         return "⚠"
     return f"⇡{waiting}" if waiting else "✓"
 
@@ -62,8 +69,8 @@ def _is_old(created_at: str) -> bool:
     return created_at.replace(" ", "T")[:19] < limit
 
 
-def _counts(file: str) -> tuple[int, bool, str | None, bool]:
-    """Waiting rows, parked rows, the oldest waiting row's time, whether a target's rows are paused."""
+def _counts(file: str) -> tuple[int, bool, str | None]:
+    """Waiting rows, whether something needs the user, the oldest waiting row's time."""
     try:
         return _read(file, "ro")
     except _sqlite().OperationalError as error:
@@ -92,18 +99,33 @@ def _sqlite() -> "Any":
     return _sqlite3
 
 
-def _read(file: str, mode: str) -> tuple[int, bool, str | None, bool]:
+def _read(file: str, mode: str) -> tuple[int, bool, str | None]:
     quoted = file.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     connection = _sqlite().connect(f"file:{quoted}?mode={mode}", timeout=PATIENCE, uri=True)
     try:
+
+        def one(sql: str) -> "Any":
+            row = connection.execute(sql).fetchone()
+            return row[0] if row else None
+
+        version = one("PRAGMA user_version")
+        known = _known()
+        if version > known:
+            raise ValueError(f"made by a newer version (schema {version}, this program knows {known}; update it)")
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if "queue" not in tables:
-            return 0, False, None, False
-        count = "SELECT sum(waiting) FROM counters" if "counters" in tables else _COUNT
-        waiting = connection.execute(count).fetchone()[0] or 0
-        oldest = connection.execute(_OLDEST).fetchone() if waiting else None
-        parked = "parked" in tables and connection.execute("SELECT EXISTS (SELECT 1 FROM parked)").fetchone()[0]
-        paused = waiting and "state" in tables and connection.execute(_PAUSED).fetchone()[0]
-        return waiting, bool(parked), oldest[0] if oldest else None, bool(paused)
+        if not version:  # a file of the old shape, which this program has not opened yet
+            waiting = one(_COUNT) if "queue" in tables else 0
+            return waiting, False, one(_OLDEST) if waiting else None
+        waiting = one("SELECT sum(waiting) FROM counters") or 0
+        aside = one(_SET_ASIDE)
+        attention = one("SELECT EXISTS (SELECT 1 FROM parked)") or (waiting and one(_PAUSED))
+        attention = attention or (aside is not None and os.path.exists(aside))  # noqa: PTH110
+        return waiting, bool(attention), one(_OLDEST) if waiting else None
     finally:
         connection.close()
+
+
+def _known() -> int:
+    """The newest shape of the file that this program knows."""
+    steps = os.path.join(os.path.dirname(os.path.dirname(__file__)), "outbox", "migrations")  # noqa: PTH118, PTH120
+    return len([name for name in os.listdir(steps) if name.endswith(".sql")])  # noqa: PTH208

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -79,6 +78,8 @@ def _explain_os(error: OSError) -> tuple[str, str]:
 
 
 def _no_space(path: Path) -> bool:
+    import shutil  # a disk that is full is rare, and every command loads this
+
     try:
         return shutil.disk_usage(path.parent).free < 64 * 1024
     except OSError:

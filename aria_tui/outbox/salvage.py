@@ -29,7 +29,9 @@ _OTHERS = ("state", "targets", "id_map")
 _PAGE = 4096
 """SQLite's page size unless somebody asked for another, which this program and its migrations never do."""
 _GAP = 100_000
-"""The longest stretch of queue numbers between two bad places that is asked for one by one."""
+"""How far beyond the last number that was read others are looked for, where the end can't be read."""
+_LONGEST = 1.0
+"""Seconds for which one reading of one table goes on past bad places."""
 
 
 def put_aside(path: Path, reason: str, lock: DrainLock) -> str:
@@ -130,6 +132,11 @@ def _carry_over(path: Path, fresh: Path, reason: str, old: Path) -> str:
                 break
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # Whether they were sent is not known any more, so nothing of it may be folded or changed.
+        known = [row[0] for row in target.execute("SELECT DISTINCT target FROM targets")]
+        if len(known) == 1:  # a broken name is nobody's, and so the only Hub's that was ever known
+            target.execute(
+                "UPDATE queue SET target = ?1 WHERE target NOT LIKE 'addr:%' AND target NOT IN ('embedded', ?1)", known
+            )
         unsent = "synced_at IS NULL AND sent_at IS NULL"
         target.execute(f"UPDATE queue SET sent_at = ?, why = 'in_doubt' WHERE {unsent}", [now])  # noqa: S608
         waiting = target.execute("SELECT count(*) FROM queue WHERE synced_at IS NULL").fetchone()[0]
@@ -185,7 +192,7 @@ def _version() -> int:
 def _recover(copy: Path) -> str:
     try:
         command = ["sqlite3", str(copy), ".recover"]
-        return subprocess.run(command, capture_output=True, timeout=60, check=False).stdout.decode("utf-8", "replace")
+        return subprocess.run(command, capture_output=True, timeout=10, check=False).stdout.decode("utf-8", "replace")
     except (OSError, subprocess.TimeoutExpired):
         return ""  # the program is not installed
 
@@ -218,13 +225,22 @@ def _text(raw: bytes) -> str | bytes:
 
 
 def _copy_by_number(source: sqlite3.Connection, target: sqlite3.Connection, table: str, names: dict[str, str]) -> bool:
-    """Walks the table forward, past a bad page from the other end, and asks for what lies between one by one."""
-    bad, first = _copy_rows(source, target, table, names, "ORDER BY rowid")
+    """Walks the table forward, past a bad page from the other end, and over what lies between in strides."""
+    bad, at = _copy_rows(source, target, table, names, "ORDER BY rowid")
     if not bad:
         return False
     _, last = _copy_rows(source, target, table, names, "ORDER BY rowid DESC")
-    for number in range(first + 1, min(last or first + _GAP, first + _GAP)):
-        _copy_rows(source, target, table, names, f"WHERE rowid = {number}")
+    end, step, deadline = last or at + _GAP, 1, time.monotonic() + _LONGEST
+    while at < end and time.monotonic() < deadline:
+        broke, reached = _copy_rows(
+            source, target, table, names, f"WHERE rowid > {at} AND rowid < {end} ORDER BY rowid"
+        )
+        if not broke:
+            break
+        if reached > at:
+            at, step = reached, 1
+        else:
+            at, step = at + step, step * 2  # past the bad page, in strides
     return True
 
 

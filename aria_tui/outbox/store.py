@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import sqlite3
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,48 +23,18 @@ import aiosqlite
 
 from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.outbox import schema
+from aria_tui.outbox.connecting import damage_told, lossless, open_connection, patiently, roll_back
 from aria_tui.outbox.faults import Damaged, explain, is_busy, is_damage
+from aria_tui.outbox.handing import Insert, Job, Work, finish
 from aria_tui.outbox.ids import new_id
 from aria_tui.outbox.inserting import NUMBERS, Accepted, NewRow, insert_all, insert_each
 from aria_tui.outbox.lock import DrainLock
 
 T = TypeVar("T")
-Job = Callable[[aiosqlite.Connection], Awaitable[T]]
-
 _MARK = "INSERT OR REPLACE INTO state(name, value) VALUES ('commit', json_quote(?))"
 _MARKED = "SELECT 1 FROM state WHERE name = 'commit' AND value = json_quote(?)"
-BUSY_MS = 8_000
-"""How long a statement waits for another program's lock: a save is answered within 10 s in all."""
 _STILL_BUSY = 1.0
 """Seconds for which a file that was found locked is not waited for once more."""
-
-
-class _Insert:
-    """A caller's row on its way: withdrawn while nobody took it, waited for once it was taken."""
-
-    def __init__(self, row: NewRow) -> None:
-        self.row = row
-        self.taken = self.withdrawn = False
-        self.done: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
-        self.over: asyncio.Future[None] | None = None
-
-    def answer(self, outcome: Accepted | Exception) -> None:
-        """Tells the caller, or one that was cancelled that it is over."""
-        if self.over is not None:
-            self.over.set_result(None)
-        elif not self.done.done():
-            if isinstance(outcome, Exception):
-                self.done.set_exception(outcome)
-            else:
-                self.done.set_result(outcome)
-
-
-class _Work:
-    """A job for the writer. None: only see to it that the file is open; ``damage``: why it has to be put aside."""
-
-    def __init__(self, job: Job[Any] | None, damage: str = "") -> None:
-        self.job, self.damage = job, damage
-        self.done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
 
 class Store:
@@ -82,7 +53,7 @@ class Store:
         self._writer: aiosqlite.Connection | None = None
         self._reader: aiosqlite.Connection | None = None
         self._inode: tuple[int, int] = (0, 0)
-        self._jobs: asyncio.Queue[_Insert | _Work | None] = asyncio.Queue()
+        self._jobs: asyncio.Queue[Insert | Work | None] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
         self._reading = asyncio.Lock()
         self._text_factory: Callable[[bytes], str] = str
@@ -96,7 +67,7 @@ class Store:
         Damage found here or later is put aside and what can be read is carried over (``salvage``).
         """
         if self._writer is None or self._moved():
-            await self._wait_for(_Work(None))
+            await self._wait_for(Work(None))
 
     async def close(self) -> None:
         """Commits what was handed in, then closes both connections."""
@@ -113,7 +84,7 @@ class Store:
 
         A caller that is cancelled before the row was taken withdraws it; afterwards the cancellation waits.
         """
-        item = _Insert(row)
+        item = Insert(row)
         self._hand_in(item)
         try:
             return await item.done
@@ -122,7 +93,7 @@ class Store:
                 item.withdrawn = True
             elif not item.done.done() or item.done.cancelled():
                 item.over = asyncio.get_running_loop().create_future()
-                await _finish(item.over)
+                await finish(item.over)
             raise
 
     async def write(self, job: Job[T]) -> T:
@@ -131,7 +102,7 @@ class Store:
         The job may run twice (in a file that takes the place of a damaged one), so it keeps nothing of its own.
         Raises NotSaved, QueueUnavailable.
         """
-        result: T = await self._wait_for(_Work(job))
+        result: T = await self._wait_for(Work(job))
         return result
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
@@ -140,11 +111,11 @@ class Store:
             await self.open()
             try:
                 async with self._reading:
-                    return await self._fetch(sql, parameters)
+                    return await patiently(lambda: self._fetch(sql, parameters))
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 if last or not is_damage(error):
                     raise self._unavailable(error) from error
-                await self._wait_for(_Work(None, damage=str(error)))
+                await self._wait_for(Work(None, damage=str(error)))
         raise AssertionError("unreachable")
 
     async def versions(self) -> tuple[int, int]:
@@ -165,7 +136,7 @@ class Store:
             traceback.clear_frames(error.__traceback__)  # else they keep the statement, and it its lock
         # Somebody stored bytes that are no text: they are read so that they can be told, and never sent. By a new
         # connection, for the statement that broke off holds its lock.
-        self._text_factory, self._reader = _lossless, None
+        self._text_factory, self._reader = lossless, None
         await reader.close()
         return list(await (await self._opened_reader()).execute_fetchall(sql, parameters))
 
@@ -179,7 +150,7 @@ class Store:
 
     async def _open_reader(self) -> None:
         try:
-            reader = await _open_connection(self.path)
+            reader = await open_connection(self.path)
             try:
                 await reader.execute("PRAGMA query_only = ON")
                 reader.text_factory = self._text_factory
@@ -215,14 +186,14 @@ class Store:
 
     # Handing in
 
-    def _hand_in(self, item: _Insert | _Work) -> None:
+    def _hand_in(self, item: Insert | Work) -> None:
         if self._closed:
             raise NotSaved("the program is closing", path=str(self.path))
         if self._task is None:
             self._task = asyncio.create_task(self._work_off(), name="outbox writer")
         self._jobs.put_nowait(item)
 
-    async def _wait_for(self, work: _Work) -> Any:
+    async def _wait_for(self, work: Work) -> Any:
         if self._closed:
             raise QueueUnavailable(str(self.path), "the program is closing")
         self._hand_in(work)
@@ -230,25 +201,25 @@ class Store:
             return await asyncio.shield(work.done)
         except asyncio.CancelledError:
             if work.job is not None:
-                await _finish(work.done)
+                await finish(work.done)
             raise
 
     # The writer task
 
     async def _work_off(self) -> None:
-        held: _Insert | _Work | None = None
+        held: Insert | Work | None = None
         while True:
             item = held or await self._jobs.get()
             held = None
             if item is None:
                 return
-            if isinstance(item, _Work):
+            if isinstance(item, Work):
                 await self._do(item)
                 continue
             inserts, stop = [item], False
             while not self._jobs.empty():
                 following = self._jobs.get_nowait()
-                if not isinstance(following, _Insert):
+                if not isinstance(following, Insert):
                     held, stop = following, following is None
                     break
                 inserts.append(following)
@@ -256,7 +227,7 @@ class Store:
             if stop:
                 return
 
-    async def _do(self, work: _Work) -> None:
+    async def _do(self, work: Work) -> None:
         try:
             if work.damage:
                 await self._reconnect(work.damage)
@@ -273,16 +244,16 @@ class Store:
             connection = await self._connected()
             mark = ""
             try:
-                await connection.execute("BEGIN IMMEDIATE")
+                await patiently(lambda c=connection: c.execute("BEGIN IMMEDIATE"))  # type: ignore[misc]
                 try:
                     before = connection.total_changes
                     result = await job(connection)
                     if connection.total_changes != before:
                         mark = new_id()
                         await connection.execute(_MARK, (mark,))
-                    await connection.execute("COMMIT")
+                    await patiently(lambda c=connection: c.execute("COMMIT"))  # type: ignore[misc]
                 except BaseException:
-                    await _roll_back(connection)
+                    await roll_back(connection)
                     raise
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 if is_damage(error) and not last:
@@ -296,7 +267,7 @@ class Store:
             # Committed into a file that was put aside meanwhile: once more, into the one that took its place.
         return result
 
-    async def _insert(self, items: list[_Insert]) -> None:
+    async def _insert(self, items: list[Insert]) -> None:
         if not items:
             return
         for item in items:
@@ -314,7 +285,8 @@ class Store:
         for last in (False, True):
             connection = await self._connected()
             try:
-                outcomes = await insert(connection, rows, self.limit, self.path)
+                attempt = functools.partial(insert, connection, rows, self.limit, self.path)
+                outcomes = await patiently(attempt)
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 if is_busy(error) or last:
                     raise
@@ -378,24 +350,26 @@ class Store:
         self.notice = said or self.notice  # and every program says it while the old file is there
 
     async def _connect(self) -> aiosqlite.Connection:
-        connection: aiosqlite.Connection | None = None
         try:
-            schema.make_file(self.path)
-            schema.refuse_newer(self.path)
-            connection = await _open_connection(self.path)
-            connection.text_factory = _lossless
-            self.journal_found = await schema.prepare(connection, self.path, self.journal)
-            self.notice = await _damage_told(connection)
-            self._inode = self._stat()
+            return await patiently(self._connect_once)
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
-            if connection is not None:
-                await connection.close()
             if is_damage(error):
                 raise Damaged(str(error)) from error
             unavailable = self._unavailable(error)
             if is_busy(error):
                 self._busy = (time.monotonic(), unavailable)
             raise unavailable from error
+
+    async def _connect_once(self) -> aiosqlite.Connection:
+        connection: aiosqlite.Connection | None = None
+        try:
+            schema.make_file(self.path)
+            schema.refuse_newer(self.path)
+            connection = await open_connection(self.path)
+            connection.text_factory = lossless
+            self.journal_found = await schema.prepare(connection, self.path, self.journal)
+            self.notice = await damage_told(connection)
+            self._inode = self._stat()
         except BaseException:
             if connection is not None:
                 await connection.close()
@@ -411,32 +385,3 @@ class Store:
                     with contextlib.suppress(sqlite3.Error):
                         await connection.close()
             self._reader = self._writer = None
-
-
-async def _open_connection(path: Path) -> aiosqlite.Connection:
-    return await aiosqlite.connect(path, isolation_level=None, timeout=BUSY_MS / 1000)
-
-
-async def _damage_told(connection: aiosqlite.Connection) -> str | None:
-    """What is to be said of a damaged file that was put aside, for as long as it lies in the home."""
-    for (value,) in await connection.execute_fetchall("SELECT value FROM state WHERE name = 'damage'"):
-        told = json.loads(value)
-        return str(told["text"]) if Path(told["file"]).exists() else None
-    return None
-
-
-def _lossless(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")
-
-
-async def _roll_back(connection: aiosqlite.Connection) -> None:
-    if connection.in_transaction:
-        with contextlib.suppress(sqlite3.Error):
-            await connection.execute("ROLLBACK")
-
-
-async def _finish(future: asyncio.Future[Any]) -> None:
-    """Waits for the end of what can't be taken back, through further cancellations."""
-    while not future.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait([future])

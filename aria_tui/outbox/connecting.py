@@ -1,0 +1,59 @@
+"""Connections to the queue's file, and patience with the other programs that hold its lock."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import aiosqlite
+
+from aria_tui.outbox.faults import is_busy
+
+T = TypeVar("T")
+
+PATIENCE = 8.0
+"""Seconds for which another program's lock is waited for: a save is answered within 10 s in all."""
+_BUSY_MS = 200
+"""Milliseconds for which SQLite itself waits. It then asks every 100 ms only, and between two writers in a loop a third
+would hardly ever get its turn; begun anew, after a pause by chance, it asks often again."""
+
+
+async def open_connection(path: Path) -> aiosqlite.Connection:
+    return await aiosqlite.connect(path, isolation_level=None, timeout=_BUSY_MS / 1000)
+
+
+async def damage_told(connection: aiosqlite.Connection) -> str | None:
+    """What is to be said of a damaged file that was put aside, for as long as it lies in the home."""
+    for (value,) in await connection.execute_fetchall("SELECT value FROM state WHERE name = 'damage'"):
+        told = json.loads(value)
+        return str(told["text"]) if Path(told["file"]).exists() else None
+    return None
+
+
+def lossless(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+async def patiently(step: Callable[[], Awaitable[T]]) -> T:
+    """Does a step again while another program holds the lock, until that takes too long."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return await step()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() >= end:
+                raise
+        await asyncio.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - who comes first is no secret
+
+
+async def roll_back(connection: aiosqlite.Connection) -> None:
+    if connection.in_transaction:
+        with contextlib.suppress(sqlite3.Error):
+            await connection.execute("ROLLBACK")

@@ -1,0 +1,50 @@
+"""What is handed to the writer task, and how its caller waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import aiosqlite
+
+from aria_tui.outbox.inserting import Accepted, NewRow
+
+T = TypeVar("T")
+Job = Callable[[aiosqlite.Connection], Awaitable[T]]
+
+
+class Insert:
+    """A caller's row on its way: withdrawn while nobody took it, waited for once it was taken."""
+
+    def __init__(self, row: NewRow) -> None:
+        self.row = row
+        self.taken = self.withdrawn = False
+        self.done: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
+        self.over: asyncio.Future[None] | None = None
+
+    def answer(self, outcome: Accepted | Exception) -> None:
+        """Tells the caller, or one that was cancelled that it is over."""
+        if self.over is not None:
+            self.over.set_result(None)
+        elif not self.done.done():
+            if isinstance(outcome, Exception):
+                self.done.set_exception(outcome)
+            else:
+                self.done.set_result(outcome)
+
+
+class Work:
+    """A job for the writer. None: only see to it that the file is open; ``damage``: why it has to be put aside."""
+
+    def __init__(self, job: Job[Any] | None, damage: str = "") -> None:
+        self.job, self.damage = job, damage
+        self.done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+
+async def finish(future: asyncio.Future[Any]) -> None:
+    """Waits for the end of what can't be taken back, through further cancellations."""
+    while not future.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([future])

@@ -83,7 +83,7 @@ class AriaApp(Doors):
 
     def on_mount(self) -> None:
         signals.install(self)
-        self.call_after_refresh(self.spawn, self._begin(), "open")
+        self.call_after_refresh(lambda: self.spawn(self._begin(), "open"))
 
     async def _begin(self) -> None:
         """After the first paint: the assistant, and what runs beside the screen."""

@@ -65,6 +65,11 @@ async def test_what_is_typed_before_the_form_is_there_is_not_lost(dashboard: Any
             running.app.post_message(events.Key(char, char))
         await running.sees("xsq1")
         assert isinstance(running.app.screen, TaskForm)
+        await running.keys("escape")
+        for key, char in ("t", "t"), ("2", "2"), ("enter", "\r"):
+            running.app.post_message(events.Key(key, char))
+        await until(lambda: running.app.live.tasks and running.app.live.tasks.tasks, "the burst to be saved")
+        assert await titles(running) == ["xsq12"]
 
 
 async def test_text_of_a_closed_form_comes_back(dashboard: Any, tmp_path: Any) -> None:

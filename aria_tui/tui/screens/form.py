@@ -112,6 +112,7 @@ class FormScreen(ModalScreen[None]):
             again = (
                 events.Key(event.key, event.character) if isinstance(event, events.Key) else events.Paste(event.text)
             )
+            again.set_sender(self.app)  # as the terminal's own: what a screen sends doesn't come further than to it
             self.app.post_message(again)
 
     def _too_early(self, event: events.Key | events.Paste) -> None:

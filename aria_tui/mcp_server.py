@@ -37,6 +37,7 @@ from aria_tui import config as configuration
 from aria_tui.errors import AriaError, HubUnavailable
 from aria_tui.mcp_tools import TOOLS, Tool
 from aria_tui.models import BriefingDoc
+from aria_tui.wording import unavailable
 
 if TYPE_CHECKING:
     from aria_tui.assistant import Assistant
@@ -141,7 +142,7 @@ class _Handlers:
         try:
             result = await tool.call(await self._desk.assistant(), arguments, progress)
         except Exception as error:  # noqa: BLE001 - each becomes words
-            return CallToolResult(content=[TextContent(type="text", text=_words(error))], is_error=True)
+            return CallToolResult(content=[TextContent(type="text", text=_words(error, tool.what))], is_error=True)
         return CallToolResult(
             content=[TextContent(type="text", text=documents.encode(result))],
             structured_content=msgspec.to_builtins(result),
@@ -194,8 +195,10 @@ async def _todays_briefing(assistant: Assistant) -> str:
     return str(render_markdown(document))
 
 
-def _words(error: Exception) -> str:
+def _words(error: Exception, what: str = "") -> str:
     """The command line's words for an error; an unexpected one's trace goes into the log."""
+    if isinstance(error, HubUnavailable):
+        return unavailable(error, what)
     return str(error) if isinstance(error, AriaError) else crash.record(error)
 
 

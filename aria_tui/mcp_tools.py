@@ -146,6 +146,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     destroys: bool = False
     again: bool = False
     """Calling it twice is the same as once."""
+    what: str = ""
+    """What of the Hub it reads, for when that is away (``wording.unavailable``)."""
     outside: bool = False
     """It may talk to another machine."""
 
@@ -297,18 +299,12 @@ async def _events_today(assistant: Assistant, _args: Nothing, _progress: Progres
 async def _gathered(assistant: Assistant, name: str, *keys: str) -> SectionData:
     """One source's section, under the same guards as in the briefing, with only these keys of its data."""
     from aria_tui.briefing import moment
-    from aria_tui.sources import load_sources
-    from aria_tui.sources._contain import contained
-    from aria_tui.sources._secrets import secrets_of
+    from aria_tui.sources import last_section, load_sources
 
     config = assistant.config
     when, _problem = moment("morning", config)
     source = next(found for found in load_sources(config, home=assistant.home) if found.name == name)
-    section = None
-    async for newer in contained(source, when, config.briefing.timeout, secrets_of(config)):
-        section = newer
-    if section is None:
-        raise AriaError(f"{name}: gave nothing")
+    section = await last_section(source, when, config)
     return _section(section, {key: section.data[key] for key in keys if key in section.data})
 
 
@@ -327,7 +323,8 @@ def _section(section: Section, data: dict[str, Any] | None = None) -> SectionDat
 TOOLS: tuple[Tool, ...] = (
     Tool(name="aria_context", title="Context", takes=Nothing, gives=Context, call=_context, reads=True, outside=True,
          text="Date, time, time zone, and how the Hub and the queue stand. Never fails because the Hub is away."),
-    Tool(name="aria_hub_data", title="Hub data", takes=Nothing, gives=HubData, call=_hub_data, again=True, outside=True,
+    Tool(name="aria_hub_data", title="Hub data", takes=Nothing, gives=HubData, call=_hub_data, what="hub", again=True,
+         outside=True,
          text="Sends what waits in the queue, then reads tasks, recent insights and the summary from the Hub. An error "
               "while the Hub is away: nothing is guessed."),
     Tool(name="aria_create_task", title="Create a task", takes=CreateTask, gives=WriteResult, call=_create_task,
@@ -336,12 +333,12 @@ TOOLS: tuple[Tool, ...] = (
          destroys=True, again=True, outside=True,
          text="Changes the fields that are given; null clears one; status DONE completes it. 'queued' is success."),
     Tool(name="aria_list_tasks", title="List tasks", takes=ListTasks, gives=documents.Tasks, call=_list_tasks,
-         again=True, outside=True,
+         what="tasks", again=True, outside=True,
          text="The Hub's tasks, with what waits here laid over them. Sends what waits first, within a short budget."),
     Tool(name="aria_capture_insight", title="Capture an insight", takes=CaptureInsight, gives=WriteResult,
          call=_capture_insight, outside=True, text="Keeps an insight. 'queued' is success."),
     Tool(name="aria_list_insights", title="Find insights", takes=ListInsights, gives=documents.Insights,
-         call=_list_insights, again=True, outside=True,
+         call=_list_insights, what="insights", again=True, outside=True,
          text="The Hub's insights, newest first. Sends what waits first, within a short budget."),
     Tool(name="aria_store_briefing", title="Store a briefing", takes=StoreBriefing, gives=WriteResult,
          call=_store_briefing, destroys=True, again=True, outside=True,

@@ -32,6 +32,7 @@ def add_parser(subparsers: SubParsers) -> None:
     )
     listing.add_argument("-p", "--project", metavar="PROJECT", help=_("of this project"))
     listing.add_argument("--since", metavar="DAY", help=_("on this day or later (2026-12-01)"))
+    listing.set_defaults(wanted="activity")
     add_json(listing)
 
 

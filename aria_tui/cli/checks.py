@@ -17,7 +17,7 @@ import msgspec
 from aria_tui import config as configuration
 from aria_tui import paths
 from aria_tui.errors import AriaError, ConfigError
-from aria_tui.locale import _
+from aria_tui.locale import _, ngettext
 
 Level = Literal["ok", "warning", "problem"]
 ROOM = 50 * 1024 * 1024
@@ -85,6 +85,17 @@ def home() -> Iterator[Check]:
     free = shutil.disk_usage(folder).free
     if free < ROOM:
         yield warning("home", _("{count} MiB free").format(count=free // 2**20), _("free some space"))
+
+
+def can_look_inside() -> bool:
+    """Whether it can be told what is in the home, which may also not be there yet; ``home`` says why not."""
+    try:
+        (paths.home() / "queue.db").stat()
+    except FileNotFoundError:
+        return True
+    except (OSError, ConfigError):
+        return False
+    return True
 
 
 def _private(file: Path, wanted: int) -> Iterator[Check]:
@@ -161,7 +172,7 @@ def _rows(connection: sqlite3.Connection) -> Iterator[Check]:
     waiting = connection.execute("SELECT ifnull(sum(waiting), 0) FROM counters").fetchone()[0]
     oldest = connection.execute("SELECT created_at FROM queue WHERE synced_at IS NULL ORDER BY id LIMIT 1").fetchone()
     limit = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%S")
-    text = _("{count} waiting").format(count=waiting)
+    text = ngettext("{n} waiting", "{n} waiting", waiting).format(n=waiting)
     if oldest and str(oldest[0]).replace(" ", "T")[:19] < limit:
         yield warning("waiting", _("{text}, the oldest for over a day").format(text=text), "aria queue list")
     else:
@@ -172,9 +183,13 @@ def _rows(connection: sqlite3.Connection) -> Iterator[Check]:
     if parked.get("conflict"):
         yield warning("conflicts", str(parked["conflict"]), "aria queue conflicts")
     foreign = connection.execute("SELECT value FROM state WHERE name = 'foreign_marks'").fetchone()
-    if foreign and str(foreign[0]) not in ("0", "null"):
+    marked = int(foreign[0]) if foreign and str(foreign[0]).isdecimal() else 0
+    if marked:
         yield warning(
-            "second drainer", _("another program marked {count} rows as delivered").format(count=foreign[0]),
+            "second drainer",
+            ngettext(
+                "another program marked {n} row as delivered", "another program marked {n} rows as delivered", marked
+            ).format(n=marked),
             _("with two drainers a write may arrive twice (at least once); let only one of them send"),
         )  # fmt: skip
 

@@ -14,10 +14,12 @@ from aria_tui import paths
 from aria_tui.cli.checks import Check, ok, problem, warning
 from aria_tui.errors import AriaError
 from aria_tui.locale import _
+from aria_tui.wording import why
 
 if TYPE_CHECKING:
     from aria_tui.config import Config, HubConfig
     from aria_tui.hub.contract import Meta
+    from aria_tui.models import SectionState
 
 PATIENCE = 5.0
 SKEW = 120
@@ -29,11 +31,10 @@ async def hub(config: Config) -> AsyncIterator[Check]:
     if not config.hub.url:
         yield await _embedded()
         return
-    from aria_tui.hub import _credentials
-    from aria_tui.hub.client import HubClient
+    from aria_tui.hub.client import HubClient, resolve_token
 
     try:
-        token = await _credentials.resolve_token(config.hub)
+        token = await resolve_token(config.hub)
         client = HubClient(config.hub, token=token)
     except AriaError as error:
         yield problem("hub", str(error))
@@ -49,7 +50,7 @@ async def hub(config: Config) -> AsyncIterator[Check]:
         yield ok("hub", f"{config.hub.url}: {found.state}{pace}")
     else:
         state = found.state.replace("_", " ")
-        yield problem("hub", f"{config.hub.url}: {state}: {found.reason}", _ways_out(found.state))
+        yield problem("hub", f"{config.hub.url}: {state}: {why(found.reason)}", _ways_out(found.state))
     if found.may_send and found.meta is not None:
         for check in _contract(found.meta):
             yield check
@@ -143,33 +144,21 @@ def _contract(meta: Meta) -> list[Check]:
 
 async def sources(config: Config) -> list[Check]:
     """Each source of the briefing, all at once, under its guards."""
-    from aria_tui.sources import load_sources
+    from aria_tui.sources import check_sources
 
-    loaded = load_sources(config, home=paths.home(), environ=os.environ)
-    return list(await asyncio.gather(*(_source(source, config) for source in loaded)))
+    return [_source(*found, config) for found in await check_sources(config, paths.home())]
 
 
-async def _source(source: object, config: Config) -> Check:
-    from aria_tui.briefing import moment
-    from aria_tui.sources._contain import contained
-    from aria_tui.sources._secrets import secrets_of
-
-    when, _problem = moment("morning", config)
-    section = None
-    async for newer in contained(source, when, config.briefing.timeout, secrets_of(config)):  # type: ignore[arg-type]
-        section = newer
-    name = getattr(source, "name", "?")
-    if section is None:
-        return problem(f"source {name}", _("gave nothing"))
-    match section.state:
+def _source(name: str, state: SectionState, text: str, config: Config) -> Check:
+    match state:
         case "ok":
-            return ok(f"source {name}", _("fine"))
+            return ok(f"source {name}", text)
         case "not_configured":
-            how = section.reason.removeprefix("not configured").lstrip(": ")
+            how = text.removeprefix("not configured").lstrip(": ")
             return ok(f"source {name}", _("not configured: {how}").format(how=how) if how else _("not configured"))
         case "unavailable" if name == "docker" and not (config.docker.host or os.environ.get("DOCKER_HOST")):
-            return warning(f"source {name}", section.reason, _("without one: [docker] enabled = false"))
+            return warning(f"source {name}", text, _("without one: [docker] enabled = false"))
         case "unavailable":
-            return problem(f"source {name}", section.reason, _("the other sections go on without it"))
+            return problem(f"source {name}", text, _("the other sections go on without it"))
         case _:
-            return warning(f"source {name}", f"{section.state}: {section.reason}")
+            return warning(f"source {name}", f"{state}: {text}")

@@ -71,22 +71,33 @@ def _write_private(file: Path, text: str) -> None:
         out.write(text)
 
 
-def _check(args: argparse.Namespace) -> int:
+async def _check(args: argparse.Namespace) -> int:
+    """Refuses what every other command refuses; then tries each configured source, and says what it found."""
+    from aria_tui import paths
     from aria_tui.cli.session import load_config
+    from aria_tui.hub.client import HubClient, resolve_token
+    from aria_tui.sources import check_sources
 
     file = configuration.path()
     config = load_config(args)
     token = configuration.token_source(config, token_file=getattr(args, "hub_token_file", None))
     warnings = configuration.warnings(config, file)
+    if config.hub.url:
+        await HubClient(config.hub, token=await resolve_token(config.hub)).aclose()
+    found = [source for source in await check_sources(config, paths.home()) if source[1] != "not_configured"]
     if args.json:
         output.emit({
             "path": str(file), "exists": file.exists(), "hub": config.hub.url or "embedded", "token": token,
             "warnings": warnings,
+            "sources": [{"name": name, "state": state, "text": text} for name, state, text in found],
         })  # fmt: skip
         return 0
     output.say(_("{file}: fine").format(file=output.safe(file)) if file.exists() else _("no file: all defaults"))
     output.say(_("Hub: {url}").format(url=output.safe(config.hub.url) or _("embedded, on this machine")))
     output.say(_("token: {where}").format(where=output.safe(token)))
+    for name, state, text in found:
+        words = text if state == "ok" else f"{state}: {text}"
+        output.say(f"{'✓' if state == 'ok' else '⚠'} {output.safe(f'{name}: {words}')}")
     for warning in warnings:
         output.complain(warning)
     return 0

@@ -13,7 +13,7 @@ from aria_tui.cli import checks, output
 from aria_tui.cli.checks import Check
 from aria_tui.cli.parser import SubParsers, add_command, add_json, help_of
 from aria_tui.errors import AriaError
-from aria_tui.locale import _
+from aria_tui.locale import _, ngettext
 
 MARKS = {"ok": "✓", "warning": "⚠", "problem": "✗"}
 
@@ -52,10 +52,13 @@ async def _all(args: argparse.Namespace) -> list[Check]:
     found = [checks.program(), *checks.guarded("home", checks.home)]
     config, words = checks.settings()
     found += words
-    found += checks.guarded("queue", checks.queue) + checks.guarded("drain lock", checks.lock)
+    known = checks.can_look_inside()
+    if known:
+        found += checks.guarded("queue", checks.queue) + checks.guarded("drain lock", checks.lock)
     if config is not None:
         config = load_config(args)
-        found += [check async for check in checks_hub.hub(config)]
+        if known or config.hub.url:
+            found += [check async for check in checks_hub.hub(config)]
         found += await checks_hub.sources(config)
     return found + checks.guarded("terminal", checks.terminal)
 
@@ -68,7 +71,10 @@ def _print(found: list[Check]) -> None:
             output.say(f"  {'':<{wide}}  → {output.safe(check.way_out)}")
     problems = sum(check.level == "problem" for check in found)
     warnings = sum(check.level == "warning" for check in found)
-    output.say(_("{problems} problems, {warnings} warnings").format(problems=problems, warnings=warnings))
+    output.say(", ".join((
+        ngettext("{n} problem", "{n} problems", problems).format(n=problems),
+        ngettext("{n} warning", "{n} warnings", warnings).format(n=warnings),
+    )))  # fmt: skip
 
 
 def _write_bundle(file: Path, found: list[Check]) -> None:

@@ -32,6 +32,7 @@ def add_parser(subparsers: SubParsers) -> None:
     listing.add_argument("-q", "--query", metavar="WORDS", help=_("only those with these words"))
     listing.add_argument("-p", "--project", metavar="PROJECT", help=_("of this project"))
     listing.add_argument("--since", metavar="DAY", help=_("captured on this day or later (2026-12-01)"))
+    listing.set_defaults(wanted="insights")
     add_json(listing)
     _add_edit(commands)
     gone = add_command(commands, "rm", _("delete an insight"), _remove, examples=("aria insight rm 0198",))

@@ -10,16 +10,17 @@ import sys
 from pathlib import Path
 
 from aria_tui.cli import output
-from aria_tui.locale import _
+from aria_tui.locale import _, ngettext
 from aria_tui.models import SyncReport
+from aria_tui.wording import hub_words
 
 
-def tell(report: SyncReport, queue_needs: str = "") -> None:
+def tell(report: SyncReport, problem: str = "") -> None:
     """Says what needs the user on standard error, and by ``notify-send`` where a desktop is there.
 
     The same thing is not told on the desktop twice: what was told last is kept in the home.
     """
-    text = _need(report) or queue_needs
+    text = problem or _need(report)
     if text:
         output.complain(text)
     if not output.on_terminal(sys.stderr) and _is_new(text) and text:
@@ -31,11 +32,13 @@ def _need(report: SyncReport) -> str:
     if report.hub.state == "refused":
         parts.append(_("the Hub refuses the token: sign-in needed"))
     if report.hub.state == "not_the_hub":
-        parts.append(_("unexpected answer at the Hub's address (login page?)"))
-    if report.dead_letters:
-        parts.append(_("{count} refused for good: aria queue list --dead").format(count=report.dead_letters))
-    if report.conflicts:
-        parts.append(_("{count} conflicts: aria queue conflicts").format(count=report.conflicts))
+        parts.append(hub_words("not_the_hub", report.hub.reason))
+    if dead := report.dead_letters:
+        text = ngettext("{n} dead letter: aria queue list --dead", "{n} dead letters: aria queue list --dead", dead)
+        parts.append(text.format(n=dead))
+    if count := report.conflicts:
+        text = ngettext("{n} conflict: aria queue conflicts", "{n} conflicts: aria queue conflicts", count)
+        parts.append(text.format(n=count))
     return " · ".join(parts)
 
 

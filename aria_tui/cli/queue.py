@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from aria_tui import documents
 from aria_tui.cli import output
 from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
 from aria_tui.cli.session import opened
-from aria_tui.locale import _
+from aria_tui.locale import _, ngettext
 from aria_tui.models import QueueItem
 
 if TYPE_CHECKING:
@@ -70,19 +70,20 @@ async def _status(args: argparse.Namespace) -> int:
     async with opened(args) as assistant:
         queue = await assistant.queue_status()
         hub = assistant.hub_now()
+        titles = await _titles(assistant, queue.items)
     if args.json:
         output.emit(documents.queue(queue))
         return 0
-    from aria_tui.cli.words import age, hub_words, queue_line
+    from aria_tui.cli.words import age, hub_line, queue_line
 
     output.say(output.safe(queue_line(queue)))
     if queue.oldest:
         output.say(_("oldest: {age}").format(age=age(queue.oldest)))
     if hub.state not in {"unknown", "online", "embedded", "slow"}:
-        output.say(hub_words(hub.state))
-    _print_rows(list(queue.items))
-    if queue.pending_total > len(queue.items):
-        output.say(_("… and {count} more: aria queue list").format(count=queue.pending_total - len(queue.items)))
+        output.say(output.safe(hub_line(hub)))
+    _print_rows(queue.items, titles)
+    if (more := queue.pending_total - len(queue.items)) > 0:
+        output.say(ngettext("… and {n} more: aria queue list", "… and {n} more: aria queue list", more).format(n=more))
     return 0
 
 
@@ -90,12 +91,13 @@ async def _list(args: argparse.Namespace) -> int:
     limit = args.limit if args.limit is not None else (0 if args.json else SHOWN)
     async with opened(args) as assistant:
         rows = [item async for item in _rows(assistant, args.kind, limit + 1 if limit else 0)]
+        titles = {} if args.json else await _titles(assistant, rows)
     more = bool(limit) and len(rows) > limit
     rows = rows[:limit] if limit else rows
     if args.json:
         output.emit([documents.row(item) for item in rows])
         return 0
-    _print_rows(rows)
+    _print_rows(rows, titles)
     if more:
         output.say(_("… and more (--limit 0 lists all)"))
     if not rows:
@@ -117,14 +119,28 @@ async def _rows(assistant: Assistant, kind: Kind, limit: int) -> AsyncIterator[Q
         after = page[-1].id
 
 
-def _print_rows(rows: list[QueueItem]) -> None:
-    from aria_tui.cli.words import age, reason
+async def _titles(assistant: Assistant, rows: Sequence[QueueItem]) -> dict[str, str]:
+    """Titles of the tasks that rows are about by id alone, as far as they are known here."""
+    if all(_gist(row, {}) for row in rows):
+        return {}
+    return {f"task:{task.id}": task.title for task in (await assistant.waiting_tasks()).tasks}
+
+
+def _gist(row: QueueItem, titles: dict[str, str]) -> str:
+    """What a row is about in a few words, beside its operation; empty where only an id is known."""
     from aria_tui.outbox.gist import gist_of
+
+    words = gist_of(row.operation, row.payload)
+    return titles.get(row.entity, "") if words.startswith(row.operation) else words
+
+
+def _print_rows(rows: Sequence[QueueItem], titles: dict[str, str]) -> None:
+    from aria_tui.cli.words import age, reason
 
     cells = max(20, output.terminal_columns() - 62)
     output.table([
         (
-            str(row.id), row.operation, output.clip(gist_of(row.operation, row.payload), cells),
+            str(row.id), row.operation, output.clip(_gist(row, titles) or row.entity.partition(":")[2], cells),
             age(row.synced_at or row.created_at), output.clip(row.outcome or reason(row), 36),
         )
         for row in rows

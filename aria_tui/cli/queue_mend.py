@@ -10,7 +10,7 @@ from aria_tui.cli import output, writes
 from aria_tui.cli.parser import SubParsers, add_command, add_json
 from aria_tui.cli.session import opened
 from aria_tui.errors import InvalidInput, UsageError
-from aria_tui.locale import _
+from aria_tui.locale import _, ngettext
 
 
 def add_commands(commands: SubParsers) -> None:
@@ -117,8 +117,12 @@ async def _retry(args: argparse.Namespace) -> int:
     if args.json:
         output.emit({"retried": count})
     else:
-        output.say(_("{count} back in the queue").format(count=count))
+        output.say(_put_back(count))
     return 0
+
+
+def _put_back(count: int) -> str:
+    return ngettext("{n} row put back", "{n} rows put back", count).format(n=count)
 
 
 async def _edit(args: argparse.Namespace) -> int:
@@ -256,15 +260,19 @@ async def _adopt(args: argparse.Namespace) -> int:
             _must_ask(
                 _("rows meant for another Hub would be sent to this one: give --yes, or ask for it on a terminal")
             )
-            question = _("Send {count} rows that were meant for another Hub or account to {url}?")
-            if not output.confirm(question.format(count=held, url=assistant.config.hub.url or _("the embedded Hub"))):
+            question = ngettext(
+                "Send {n} row that was meant for another Hub or account to {url}?",
+                "Send {n} rows that were meant for another Hub or account to {url}?",
+                held,
+            )
+            if not output.confirm(question.format(n=held, url=assistant.config.hub.url or _("the embedded Hub"))):
                 output.say(_("left as they are"))
                 return 1
         count = await assistant.queue_adopt()
     if args.json:
         output.emit({"adopted": count})
     else:
-        output.say(_("{count} adopted").format(count=count))
+        output.say(ngettext("{n} row adopted", "{n} rows adopted", count).format(n=count))
     return 0
 
 
@@ -287,9 +295,11 @@ def _print_verified(found: dict[str, Any]) -> None:
     if found.get("waived"):
         output.say(_("waived: the queue goes on"))
         return
-    output.say(_("asked the Hub for {count} operations").format(count=found["asked"]))
+    asked = found["asked"]
+    words = ngettext("asked the Hub for {n} operation", "asked the Hub for {n} operations", asked)
+    output.say(words.format(n=asked))
     if found["resent"]:
-        output.say(_("{count} back in the queue").format(count=found["resent"]))
+        output.say(_put_back(found["resent"]))
     elif found["missing"]:
         numbers = " ".join(f"#{number}" for number in found["missing"])
         output.say(
@@ -307,7 +317,8 @@ async def _export(args: argparse.Namespace) -> int:
                 async for line in assistant.queue_export():
                     file.write(line.rstrip("\n") + "\n")
                     count += 1
-            output.note(_("{count} rows written to {file}").format(count=count, file=output.safe(args.output)))
+            words = ngettext("{n} row exported to {file}", "{n} rows exported to {file}", count)
+            output.note(words.format(n=count, file=output.safe(args.output)))
             return 0
         async for line in assistant.queue_export():
             output.write_bytes(documents.escape(line.rstrip("\n")).encode() + b"\n")

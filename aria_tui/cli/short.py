@@ -56,6 +56,9 @@ def _mark(file: str) -> str:
     try:
         os.stat(file)  # noqa: PTH116 - pathlib costs a third of the start
     except FileNotFoundError:  # any other reason, such as a home that is a file, is a queue that can't be used
+        home = os.path.dirname(file)  # noqa: PTH120
+        if os.path.isdir(home) and not os.access(home, os.W_OK | os.X_OK):  # noqa: PTH112
+            raise ValueError("its folder can't be written") from None
         return "✓"
     waiting, attention, oldest = _counts(file)
     if attention or (oldest and _is_old(oldest)):

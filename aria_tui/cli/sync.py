@@ -9,8 +9,9 @@ from typing import Any
 from aria_tui import documents
 from aria_tui.cli import output
 from aria_tui.cli.parser import SubParsers, add_command, add_json, help_of
-from aria_tui.cli.session import opened
-from aria_tui.locale import _
+from aria_tui.cli.session import opened, without_hub
+from aria_tui.errors import AriaError, QueueUnavailable
+from aria_tui.locale import _, ngettext
 from aria_tui.models import SyncFinished, SyncProgress, SyncReport
 
 STILL_WAITING = 3
@@ -34,34 +35,53 @@ def add_parser(subparsers: SubParsers) -> None:
 async def _run(args: argparse.Namespace) -> int:
     if args.plan:
         return await _plan(args)
-    report, own = await _drain(args)
+    report, own, problem = await _drain(args)
     if args.json:
         output.emit(documents.sync(report))
-    elif not args.quiet:
+    elif not args.quiet and not problem:
         output.say(output.safe(report.sentence))
         if not own:
             output.say(_("(another process was syncing; it was followed)"))
     if args.quiet:
         from aria_tui.cli import notice
 
-        notice.tell(report)
-    return STILL_WAITING if report.remaining or report.dead_letters or report.conflicts else 0
+        notice.tell(report, problem)
+    elif problem:
+        output.complain(problem)
+    if report.remaining or report.dead_letters or report.conflicts:
+        return STILL_WAITING
+    return 1 if problem else 0
 
 
-async def _drain(args: argparse.Namespace) -> tuple[SyncReport, bool]:
+async def _drain(args: argparse.Namespace) -> tuple[SyncReport, bool, str]:
+    """The report, whether this process drained, and why nothing could be sent at all, or nothing."""
     draws = not (args.json or args.quiet) and output.on_terminal(sys.stderr) and output.on_terminal()
-    report, own = SyncReport(), True
+    report, own, problem = SyncReport(), True, ""
     async with opened(args) as assistant:
-        async for event in assistant.sync(manual=not args.quiet):
-            match event:
-                case SyncProgress() if draws:
-                    _draw(event)
-                case SyncFinished():
-                    report, own = event.report, event.own
+        try:
+            async for event in assistant.sync(manual=not args.quiet):
+                match event:
+                    case SyncProgress() if draws:
+                        _draw(event)
+                    case SyncFinished():
+                        report, own = event.report, event.own
+        except QueueUnavailable:
+            raise
+        except AriaError as error:
+            from aria_tui.cli.words import hub_line
+
+            hub = without_hub(error, assistant)
+            report = SyncReport(remaining=(await assistant.queue_status()).pending_total, hub=hub)
+            problem = _("nothing was sent: {why}").format(why=hub_line(hub))
+        except OSError as error:  # the lock's file beside the queue
+            from aria_tui.outbox.faults import explain
+
+            reason, hint = explain(error, assistant.home)
+            raise QueueUnavailable(str(assistant.home / "queue.db"), reason, hint=hint) from None
     if draws:
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
-    return report, own
+    return report, own, problem
 
 
 def _draw(step: SyncProgress) -> None:
@@ -96,7 +116,7 @@ async def _plan(args: argparse.Namespace) -> int:
     if plan["cancelled"]:
         numbers = " ".join(f"#{number}" for number in plan["cancelled"])
         output.say(_("cancelled, nothing is sent: {numbers}").format(numbers=numbers))
-    output.say(_("{count} to send").format(count=len(rows)))
+    output.say(ngettext("{n} operation to send", "{n} operations to send", len(rows)).format(n=len(rows)))
     return 0
 
 

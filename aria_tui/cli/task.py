@@ -9,12 +9,13 @@ from aria_tui import documents, meaning
 from aria_tui.cli import output, writes
 from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
 from aria_tui.cli.session import opened
-from aria_tui.locale import _
+from aria_tui.locale import _, ngettext
 
 if TYPE_CHECKING:
     from datetime import date
 
     from aria_tui.assistant import Assistant
+    from aria_tui.errors import HubUnavailable
     from aria_tui.models import TaskList
 
 PRIORITIES = ("urgent", "high", "medium", "low")
@@ -180,7 +181,7 @@ async def _show(args: argparse.Namespace) -> int:
 
 
 async def _list(args: argparse.Namespace) -> int:
-    from aria_tui.errors import HubUnavailable
+    from aria_tui.errors import HubUnavailable as Away
 
     async with opened(args) as assistant:
         last_seen = assistant.config.ui.offline_tasks == "last-seen"
@@ -188,7 +189,7 @@ async def _list(args: argparse.Namespace) -> int:
             found = await assistant.list_tasks(
                 status=args.status, project=args.project, priority=args.priority, last_seen=last_seen
             )
-        except HubUnavailable as error:
+        except Away as error:
             return await _tell_away(error, assistant)
     if args.json:
         output.emit(documents.tasks(found))
@@ -197,17 +198,17 @@ async def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _tell_away(error: Any, assistant: Assistant) -> int:
+async def _tell_away(error: HubUnavailable, assistant: Assistant) -> int:
     """The Hub is away: no list is guessed, but what waits here is known (briefing.md)."""
-    from aria_tui.cli.words import hub_words
+    from aria_tui.wording import unavailable
 
-    output.complain(_("{hub} — task list unavailable").format(hub=hub_words(error.state)))
-    if error.reason:
-        output.complain(error.reason)
+    output.complain(unavailable(error, "tasks"))
     waiting = await assistant.waiting_tasks()
     if waiting.tasks:
         names = "; ".join(output.clip(task.title, 40) for task in waiting.tasks[:5])
-        output.complain(_("{count} waiting in the queue: {names}").format(count=len(waiting.tasks), names=names))
+        count = len(waiting.tasks)
+        words = ngettext("{n} waiting in the queue: {names}", "{n} waiting in the queue: {names}", count)
+        output.complain(words.format(n=count, names=names))
     return 1
 
 

@@ -4,48 +4,45 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from aria_tui.locale import _
+from aria_tui.locale import _, ngettext
 from aria_tui.models import HubStatus, QueueItem, QueueStatus, TaskView
-
-
-def hub_words(state: str) -> str:
-    """A Hub state as the beginning of a sentence."""
-    return {
-        "embedded": _("Hub embedded"),
-        "online": _("Hub online"),
-        "slow": _("Hub slow"),
-        "offline": _("Hub offline"),
-        "refused": _("Hub refused: token"),
-        "not_the_hub": _("not the Hub: unexpected answer (login page?)"),
-    }.get(state, _("Hub unknown"))
+from aria_tui.wording import hub_words, more, why
 
 
 def hub_line(hub: HubStatus) -> str:
     """A line such as ``Hub offline since 21:40 · https://hub.example.com · can't connect``."""
-    parts = [hub_words(hub.state)]
+    parts = [hub_words(hub.state, hub.reason)]
     if hub.since and hub.state in {"offline", "refused", "not_the_hub"}:
         parts[0] = _("{hub} since {time}").format(hub=parts[0], time=moment(hub.since))
     if hub.latency_ms is not None and hub.state in {"online", "slow"}:
         parts[0] += f" {hub.latency_ms:.0f} ms"
-    return " · ".join(part for part in (*parts, hub.url, hub.reason) if part)
+    return " · ".join(part for part in (*parts, hub.url, more(hub.state, hub.reason)) if part)
 
 
 def queue_line(queue: QueueStatus) -> str:
     """A line such as ``QUEUE: 3 waiting · 2× capture_insight, 1× store_briefing · 1 dead``."""
-    parts = [_("{count} waiting").format(count=queue.pending_total)]
+    parts = [ngettext("{n} waiting", "{n} waiting", queue.pending_total).format(n=queue.pending_total)]
     if queue.by_operation:
         parts.append(", ".join(f"{count}× {name}" for name, count in sorted(queue.by_operation.items())))
     if queue.dead_letters:
-        parts.append(_("{count} dead").format(count=queue.dead_letters))
+        parts.append(ngettext("{n} dead letter", "{n} dead letters", queue.dead_letters).format(n=queue.dead_letters))
     if queue.conflicts:
-        parts.append(_("{count} conflicts").format(count=queue.conflicts))
+        parts.append(ngettext("{n} conflict", "{n} conflicts", queue.conflicts).format(n=queue.conflicts))
     if attention := queue.dead_letters + queue.conflicts:
         parts.append(_("needs attention: {count}").format(count=attention))
     if queue.held:
-        parts.append(_("{count} held for another Hub or a newer one").format(count=queue.held))
+        parts.append(ngettext("{n} for another Hub", "{n} for another Hub", queue.held).format(n=queue.held))
     if queue.paused:
-        parts.append(_("paused: sign-in needed"))
+        parts.append(_paused(queue))
     return _("QUEUE: {parts}").format(parts=" · ".join(parts))
+
+
+def _paused(queue: QueueStatus) -> str:
+    """Why nothing is sent until the user did something: in the first paused row's words, which name the way out."""
+    for item in queue.items:
+        if item.reason_code == "paused" and not item.reason_args:
+            return _("paused: the Hub was restored; run `aria queue verify`")
+    return _("paused: sign-in needed")
 
 
 def mark_of(task: TaskView) -> str:
@@ -59,9 +56,15 @@ def reason(item: QueueItem) -> str:
 
     template = SENTENCES.get(item.reason_code)
     if template is None or not item.reason_args:
-        return item.reason
-    times = ("at", "since")
-    return _(template).format(**{k: moment(v) if k in times else v for k, v in item.reason_args.items()})
+        return once(item.reason)
+    made = {"at": moment, "since": moment, "why": why}
+    return _(template).format(**{k: made[k](v) if k in made else v for k, v in item.reason_args.items()})
+
+
+def once(text: str) -> str:
+    """A sentence without a part that only repeats the one before: ``a: a: b`` is ``a: b``."""
+    parts = text.split(": ")
+    return ": ".join(part for n, part in enumerate(parts) if n == 0 or part != parts[n - 1])
 
 
 def moment(text: str | None) -> str:

@@ -212,7 +212,7 @@ def run(config: Config, *, demo: Demo | None = None) -> int:
     logs.start()
     app = AriaApp(config, demo=demo, home=home)
     try:
-        with signals.early():
+        with signals.early(app, unwinding=demo is not None):
             app.run()
     except signals.Ended as ended:
         return ended.status

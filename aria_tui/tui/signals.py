@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -32,11 +33,20 @@ def install(app: App[int]) -> None:
 
 
 @contextlib.contextmanager
-def early() -> Iterator[None]:
-    """For the moments before ``install`` and after the loop: the signals unwind the program instead of killing it."""
+def early(app: App[int], *, unwinding: bool) -> Iterator[None]:
+    """For the moments before ``install`` and after the loop.
 
-    def unwind(number: int, _frame: object) -> NoReturn:
-        raise Ended(number)
+    While nothing is on the screen yet there is nothing to give back: the process ends, or (``unwinding``) what called
+    it is unwound. Once the terminal was touched, the app ends in order.
+    """
+
+    def unwind(number: int, _frame: object) -> None:
+        if app._driver is not None and app._running:
+            app.exit(None, return_code=128 + number)
+        elif unwinding:
+            raise Ended(number)
+        else:
+            os._exit(128 + number)
 
     before = {number: signal.signal(number, unwind) for number in _ENDING}
     try:

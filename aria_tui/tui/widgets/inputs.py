@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich.text import Text
 from textual import events
 from textual.widgets._input import Input
@@ -12,6 +14,10 @@ from aria_tui.tui.messages import FilterChanged, FilterLeft
 
 class LineInput(Input):
     """One line. Several pasted lines become one, joined by spaces; nothing is submitted by a paste."""
+
+    def __init__(self, *args: Any, **kinds: Any) -> None:
+        # A kept text must not be gone with the first letter that is typed.
+        super().__init__(*args, **{"select_on_focus": False, **kinds})
 
     @property
     def _value(self) -> Text:

@@ -38,8 +38,7 @@ def test_what_was_written_without_the_hub_arrives_by_itself_when_it_is_back(
     assert {item["reason_code"] for item in state["items"]} == {"offline"}
 
     screen = terminal().run(aria)
-    shown = screen.wait_for("Hub offline", "Pagar DAS", "first idea", "second idea")
-    assert re.search(r"\b3 waiting", shown), shown
+    screen.wait_for("Hub offline", "3 waiting", "Pagar DAS", "first idea", "second idea")
     hub.start()
     wait_until(lambda: hub.count("insights") == 2 and hub.count("tasks") == 1, BACK_WITHIN, "the screen notices")
     screen.wait_for("0 waiting")

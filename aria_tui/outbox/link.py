@@ -163,7 +163,7 @@ class Link:
         known = self.known
         if known is None or not epoch or epoch == known.epoch:
             return False
-        self.known = msgspec.structs.replace(known, epoch=epoch, restored=NEW_EPOCH)
+        self.known = msgspec.structs.replace(known, epoch=epoch, seq=0, restored=NEW_EPOCH)
         await self._keep(state.put(self.store, f"hub:{self.target}", self.known))
         return True
 
@@ -178,7 +178,7 @@ class Link:
     async def waive_restored(self) -> None:
         """The user verified, or doesn't mind: draining goes on."""
         if self.known is not None and self.known.restored:
-            self.known = msgspec.structs.replace(self.known, restored="")
+            self.known = msgspec.structs.replace(self.known, seq=0, restored="")  # counted anew from the next answer
             await state.put(self.store, f"hub:{self.target}", self.known)
 
     async def open_gate(self) -> None:

@@ -239,7 +239,10 @@ class Monitor:
     async def _drain(self) -> None:
         """Drains by itself when something may go; afterwards the next time is when the first row is due."""
         link = await self._link()
-        if link.gate is not None and (wait := link.gate.seconds(self.clock)):
+        gate = link.gate
+        if gate is not None and gate.code == "paused" and not gate.reads:
+            return  # the next probe says whether the token is let in, and that is one request enough
+        if gate is not None and (wait := gate.seconds(self.clock)):
             self._drain_at = self.clock.steady() + wait
             return
         if not await self.store.read("SELECT 1 FROM queue WHERE synced_at IS NULL LIMIT 1"):

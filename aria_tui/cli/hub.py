@@ -8,100 +8,120 @@ import sys
 from typing import Any
 
 from aria_tui import paths
+from aria_tui.cli.parser import SubParsers, add_command, add_subcommands, help_of
 from aria_tui.errors import UsageError
 from aria_tui.locale import _
 
 
-def add_parser(subparsers: Any) -> None:
-    """Adds ``hub`` with its commands; each sets ``run``, which takes the arguments and gives the exit status."""
-    parser = subparsers.add_parser("hub", help=_("serve a Hub, and look after its database and tokens"))
-    commands = parser.add_subparsers(dest="hub_command", metavar="COMMAND", required=True)
+def add_parser(subparsers: SubParsers) -> None:
+    """Adds ``hub`` with its commands."""
+    hub = add_command(subparsers, "hub", help_of("hub"), examples=("aria hub serve", "aria hub token create"))
+    commands = add_subcommands(hub)
     _add_serve(commands)
-    _add_database(commands.add_parser("migrate", help=_("bring the database's schema up to date"))).set_defaults(
-        run=_migrate
+    migrate = add_command(
+        commands, "migrate", _("bring the database's schema up to date"), _migrate, examples=("aria hub migrate",)
     )
-    _add_tokens(commands.add_parser("token", help=_("create, list and revoke the tokens of devices")))
-    _add_push(commands.add_parser("push", help=_("move this machine's Hub to another one; may be run again")))
+    _add_database(migrate)
+    _add_tokens(commands)
+    _add_push(commands)
     _add_copies(commands)
-    unit = commands.add_parser("unit", help=_("print a hardened systemd unit"))
+    unit = add_command(
+        commands, "unit", _("print a hardened systemd unit"), _unit, examples=("aria hub unit > aria-hub.service",)
+    )
     unit.add_argument("--host", default="127.0.0.1", help=_("address to listen on (default %(default)s)"))
     unit.add_argument("--port", type=int, default=8765, help=_("port (default %(default)s)"))
-    unit.set_defaults(run=_unit)
 
 
-def _add_database(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--database",
         metavar="URL",
         help=_("sqlite:///PATH or postgresql://… (default: $ARIA_HUB_DATABASE, else hub-server.db in the home)"),
     )
-    return parser
 
 
-def _add_serve(commands: Any) -> None:
-    serve = _add_database(commands.add_parser("serve", help=_("serve a Hub until SIGTERM")))
+def _add_serve(commands: SubParsers) -> None:
+    serve = add_command(
+        commands, "serve", _("serve a Hub until SIGTERM"), _serve,
+        examples=("aria hub serve", "aria hub serve --host 0.0.0.0 --port 8765 --metrics"),
+    )  # fmt: skip
+    _add_database(serve)
     serve.add_argument("--host", default="127.0.0.1", help=_("address to listen on (default %(default)s)"))
     serve.add_argument("--port", type=int, default=8765, help=_("port, 0 for a free one (default %(default)s)"))
     serve.add_argument("--rate", type=float, metavar="OPS", help=_("operations a second that an account may send"))
     serve.add_argument("--metrics", action="store_true", help=_("answer /metrics for Prometheus"))
     serve.add_argument("--no-token", action="store_true", help=_("ask for no token; for tests, on loopback only"))
     serve.add_argument("--faults", metavar="FILE", help=_("misbehave as FILE says; for tests, on loopback only"))
-    serve.set_defaults(run=_serve)
 
 
-def _add_tokens(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="token_command", metavar="COMMAND", required=True)
-    create = _add_database(commands.add_parser("create", help=_("make a token and print it, this once")))
+def _add_tokens(hub_commands: SubParsers) -> None:
+    token = add_command(
+        hub_commands, "token", _("create, list and revoke the tokens of devices"),
+        examples=("aria hub token create --name laptop",),
+    )  # fmt: skip
+    commands = add_subcommands(token)
+    create = add_command(
+        commands, "create", _("make a token and print it, this once"), _token_create,
+        examples=("aria hub token create --name laptop", "aria hub token create --scope read --expires 30 --json"),
+    )  # fmt: skip
+    _add_database(create)
     create.add_argument("--account", default="me", help=_("whose (default %(default)s)"))
     create.add_argument("--name", default="", help=_("the device, such as laptop"))
     create.add_argument("--scope", choices=("read", "write"), default="write", help=_("write may read too"))
     create.add_argument("--expires", type=float, metavar="DAYS", help=_("after how many days it ends"))
     create.add_argument("--json", action="store_true", help=_("one JSON document"))
-    create.set_defaults(run=_token_create)
-    listing = _add_database(commands.add_parser("list", help=_("the tokens, without their secrets")))
+    listing = add_command(
+        commands, "list", _("the tokens, without their secrets"), _token_list, examples=("aria hub token list",)
+    )
+    _add_database(listing)
     listing.add_argument("--account", help=_("of this account only"))
     listing.add_argument("--json", action="store_true", help=_("one JSON document"))
-    listing.set_defaults(run=_token_list)
-    revoke = _add_database(commands.add_parser("revoke", help=_("end a token")))
+    revoke = add_command(
+        commands, "revoke", _("end a token"), _token_revoke, examples=("aria hub token revoke laptop",)
+    )
+    _add_database(revoke)
     revoke.add_argument("token", metavar="ID", help=_("the beginning of its id in the list, or its unique name"))
     revoke.add_argument("--account", help=_("of this account only"))
-    revoke.set_defaults(run=_token_revoke)
 
 
-def _add_push(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", help=_("the other Hub's address"))
-    parser.add_argument(
-        "--token-file", metavar="FILE", help=_("its token (default: $ARIA_HUB_TOKEN, else config.toml)")
+def _add_push(commands: SubParsers) -> None:
+    push = add_command(
+        commands, "push", _("move this machine's Hub to another one; may be run again"), _push,
+        examples=("aria hub push https://hub.example.com",),
+    )  # fmt: skip
+    push.add_argument("url", metavar="URL", help=_("the other Hub's address"))
+    push.add_argument("--token-file", metavar="FILE", help=_("its token (default: $ARIA_HUB_TOKEN, else config.toml)"))
+    push.add_argument("--source", metavar="FILE", help=_("the file to push (default hub.db in the home)"))
+    push.add_argument("--account", default="me", help=_("the account in that file (default %(default)s)"))
+    push.add_argument("--allow-http", action="store_true", help=_("send the token over plain http to another machine"))
+    push.add_argument("--json", action="store_true", help=_("one JSON document"))
+
+
+def _add_copies(commands: SubParsers) -> None:
+    backup = add_command(
+        commands, "backup", _("copy the Hub's file while it is in use"), _backup, examples=("aria hub backup copy.db",)
     )
-    parser.add_argument("--source", metavar="FILE", help=_("the file to push (default hub.db in the home)"))
-    parser.add_argument("--account", default="me", help=_("the account in that file (default %(default)s)"))
-    parser.add_argument(
-        "--allow-http", action="store_true", help=_("send the token over plain http to another machine")
-    )
-    parser.add_argument("--json", action="store_true", help=_("one JSON document"))
-    parser.set_defaults(run=_push)
-
-
-def _add_copies(commands: Any) -> None:
-    backup = _add_file(commands.add_parser("backup", help=_("copy the Hub's file while it is in use")))
+    _add_file(backup)
     backup.add_argument("target", metavar="FILE", nargs="?", help=_("where to (default: backups/ beside it)"))
-    backup.set_defaults(run=_backup)
-    restore = _add_file(commands.add_parser("restore", help=_("put a copy's contents back, under a new epoch")))
-    restore.add_argument("copy", metavar="FILE")
-    restore.set_defaults(run=_restore)
-    restored = _add_file(
-        commands.add_parser("restored", help=_("say that the database was restored: clients then look what is missing"))
-    )
-    restored.set_defaults(run=_restored)
+    restore = add_command(
+        commands, "restore", _("put a copy's contents back, under a new epoch"), _restore,
+        examples=("aria hub restore copy.db",),
+    )  # fmt: skip
+    _add_file(restore)
+    restore.add_argument("copy", metavar="FILE", help=_("made by aria hub backup"))
+    restored = add_command(
+        commands, "restored", _("say that the database was restored: clients then look what is missing"), _restored,
+        examples=("aria hub restored",),
+    )  # fmt: skip
+    _add_file(restored)
 
 
-def _add_file(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+def _add_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--database",
         metavar="URL",
         help=_("sqlite:///PATH or postgresql://… (default: the one Hub there is in the home)"),
     )
-    return parser
 
 
 def _only_database(args: argparse.Namespace) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -75,6 +78,16 @@ def test_the_key_list_names_every_command() -> None:
     text = keys_markdown()
     assert text.count("\n") == len(COMMANDS) + 2
     assert "| Everywhere | `s` | Send what waits in the queue now |" in text
+
+
+def test_the_readme_s_key_list_is_the_one_made_from_the_commands() -> None:
+    """``python3 -m aria_tui.tui.commands`` makes it; it stands between two markers."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = readme.split("<!-- keys: begin", 1)[1].split("-->\n", 1)[1].split("<!-- keys: end -->", 1)[0]
+    made = subprocess.run(
+        [sys.executable, "-m", "aria_tui.tui.commands"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert shown.strip() == made.stdout.strip() == keys_markdown().strip()
 
 
 async def test_help_palette_and_footer_come_from_the_list(dashboard: Any) -> None:

@@ -112,19 +112,33 @@ class Drain(Lane):
 
     async def _pass(self) -> None:
         """From the first row to the last, then on to what came meanwhile, until nothing new is there."""
-        after = 0
+        batch, after = await self._next_batch(0)
         while not self.stopping:
-            batch, after = await self._next_batch(after)
             if batch:
-                if not await self._lane(batch):
+                # The next rows are read while these are on their way.
+                reading = asyncio.ensure_future(self._next_batch(after, growing=True))
+                try:
+                    goes_on = await self._lane(batch)
+                finally:
+                    following = (await asyncio.gather(reading, return_exceptions=True))[0]
+                if not goes_on:
                     return
-            elif not await rows.adopt_strangers(self.store, self.link.target):
-                return
+                if isinstance(following, BaseException):
+                    raise following
+                batch, after = following
+            if not batch:
+                await rows.adopt_strangers(self.store, self.link.target)
+                batch, after = await self._next_batch(after)
+                if not batch:
+                    return
 
-    async def _next_batch(self, after: int) -> tuple[list[Row], int]:
-        """The next rows that may be sent, as many as fit, and the number up to which the queue was looked through."""
+    async def _next_batch(self, after: int, *, growing: bool = False) -> tuple[list[Row], int]:
+        """The next rows that may be sent, as many as fit, and the number up to which the queue was looked through.
+
+        ``growing``: as many as may be sent at once if what is on its way is answered quickly.
+        """
         operations, room = self._limits()
-        wanted = min(self._size, operations)
+        wanted = min(self._size * 2 if growing else self._size, self._most, operations)
         batch: list[Row] = []
         size = self.link.client.batch_overhead(self._client_id())
         while True:
@@ -196,6 +210,5 @@ class Drain(Lane):
 
 def _weight(row: Row) -> int:
     """An upper bound of the bytes that a row takes in a batch."""
-    texts = (row.operation, row.payload, row.base or "", row.entity)
-    size = sum(len(text) if text.isascii() else len(text.encode(errors="surrogateescape")) for text in texts)
-    return size + len(row.op_id) + 200
+    text = f"{row.operation}{row.payload}{row.base or ''}{row.entity}{row.op_id}"
+    return 200 + (len(text) if text.isascii() else len(text.encode(errors="surrogateescape")))

@@ -123,11 +123,11 @@ class Mirror:
         ``ids``: ours → those that a plain Hub handed out."""
         changes = []
         for row, verdict in delivered:
+            if row.operation == "capture_insight" and not self.target:
+                continue  # nobody here looks at insights, and the next read brings it
             change = overlay.change_of(row.operation, row.payload, row.entity, row.created_at)
             if change is None or verdict.outcome not in ("applied", "duplicate"):
                 continue
-            if row.operation == "capture_insight" and not self.target:
-                continue  # nobody here looks at insights, and the next read brings it
             if (own := ids.get(change.id)) is not None:
                 change = msgspec.structs.replace(change, id=own)
             changes.append((change, _version_of(verdict)))

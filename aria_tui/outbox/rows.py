@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable
 from typing import Any
@@ -136,8 +137,13 @@ def _no_json(payload: str, otherwise: str) -> str:
 
 def occurred_at(row: Row) -> str | None:
     """When it was accepted, as the wire wants it; None where a stranger wrote something that is no time."""
+    return _as_written(row.created_at)
+
+
+@functools.lru_cache(maxsize=4096)
+def _as_written(text: str) -> str | None:
     try:
-        return write_time(read_time(row.created_at))
+        return write_time(read_time(text))
     except ValueError:
         return None
 

@@ -102,15 +102,16 @@ END;
 CREATE TRIGGER queue_deleted AFTER DELETE ON queue WHEN OLD.synced_at IS NULL BEGIN
   UPDATE counters SET waiting = waiting - 1 WHERE operation = OLD.operation AND target = ifnull(OLD.target, '');
 END;
-CREATE TRIGGER queue_changed AFTER UPDATE OF synced_at, operation, target ON queue
-WHEN OLD.synced_at IS NOT NEW.synced_at OR OLD.operation IS NOT NEW.operation OR OLD.target IS NOT NEW.target BEGIN
-  UPDATE counters SET waiting = waiting - 1
-    WHERE OLD.synced_at IS NULL AND operation = OLD.operation AND target = ifnull(OLD.target, '');
-  INSERT INTO counters SELECT NEW.operation, ifnull(NEW.target, ''), 0
-    WHERE NEW.synced_at IS NULL AND NOT EXISTS
-      (SELECT 1 FROM counters WHERE operation = NEW.operation AND target = ifnull(NEW.target, ''));
-  UPDATE counters SET waiting = waiting + 1
-    WHERE NEW.synced_at IS NULL AND operation = NEW.operation AND target = ifnull(NEW.target, '');
+CREATE TRIGGER queue_left AFTER UPDATE OF synced_at, operation, target ON queue
+WHEN OLD.synced_at IS NULL
+ AND (NEW.synced_at IS NOT NULL OR OLD.operation IS NOT NEW.operation OR OLD.target IS NOT NEW.target) BEGIN
+  UPDATE counters SET waiting = waiting - 1 WHERE operation = OLD.operation AND target = ifnull(OLD.target, '');
+END;
+CREATE TRIGGER queue_came AFTER UPDATE OF synced_at, operation, target ON queue
+WHEN NEW.synced_at IS NULL
+ AND (OLD.synced_at IS NOT NULL OR OLD.operation IS NOT NEW.operation OR OLD.target IS NOT NEW.target) BEGIN
+  UPDATE counters SET waiting = waiting + 1 WHERE operation = NEW.operation AND target = ifnull(NEW.target, '');
+  INSERT INTO counters SELECT NEW.operation, ifnull(NEW.target, ''), 1 WHERE changes() = 0;
 END;
 -- A stranger marked a row that we did not see acknowledged: a second drainer is at work (queue.md, "Strangers").
 CREATE TRIGGER queue_marked AFTER UPDATE OF synced_at ON queue

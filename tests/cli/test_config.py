@@ -108,9 +108,9 @@ def test_no_secret_is_ever_shown(aria: Aria, tmp_path: Path) -> None:
 
 def test_a_token_goes_over_plain_http_only_to_this_machine_or_where_it_is_allowed(aria: Aria) -> None:
     aria.use("http://hub.example.com", "t")
-    for command in (("task", "list"), ("sync",)):
+    for command in (("task", "list"), ("sync",), ("config", "check")):
         done = aria(*command)
-        assert done.status != 0 and "plain http" in done.err, done
+        assert (done.status, done.out) == (2, "") and "plain http" in done.err, done
     aria.home.mkdir(exist_ok=True)
     (aria.home / "config.toml").write_text("[hub]\nallow_http = true\n")
     assert "plain http" in aria("config", "check").ok().err
@@ -127,5 +127,27 @@ def test_where_the_token_is_kept(aria: Aria, hub) -> None:  # type: ignore[no-un
     (aria.home / "config.toml").write_text('[hub]\ntoken_command = "exit 3"\n')
     failed = aria("task", "list")
     assert failed.status != 0 and "token_command" in failed.err, failed
+    assert "token_command failed (exit 3)" in aria("task", "add", "waits").ok().out
+    told = aria("status", "--json").ok().json
+    assert (told["hub"]["state"], told["queue"]["pending_total"]) == ("unknown", 1)
+    synced = aria("sync", "--json")
+    assert synced.status == 3 and synced.json["remaining"] == 1 and "token_command failed" in synced.err, synced
+    assert aria("config", "check").status != 0
     aria.use(hub.url, hub.token)
     assert "ARIA_HUB_TOKEN" in aria("config", "check").ok().out
+
+
+def test_each_configured_source_is_tried_and_told_in_one_line(aria: Aria) -> None:
+    aria.home.mkdir()
+    ledger = aria.root / "finance.toml"
+    ledger.write_text('currency = "BRL"\n[[budgets]]\ncategory = "Software"\nlimit = "100"\nspent = "90"\n')
+    (aria.home / "config.toml").write_text(
+        f'[docker]\nenabled = false\n[finance]\nkind = "file"\npath = "{ledger}"\n'
+        '[calendar]\nsources = [{ path = "/nonexistent" }]\n'
+    )
+    lines = aria("config", "check").ok().out.splitlines()
+    assert "✓ finance: 1 budget, 0 payments due" in lines
+    assert [line for line in lines if line.startswith("⚠ calendar: unavailable") and "/nonexistent" in line]
+    assert not [line for line in lines if "docker" in line or "reports" in line]
+    found = {source["name"]: source["state"] for source in aria("config", "check", "--json").ok().json["sources"]}
+    assert found == {"context": "ok", "finance": "ok", "calendar": "unavailable"}

@@ -122,8 +122,9 @@ def test_home_and_configuration(aria: Aria) -> None:
     assert "chmod 700" in checks(aria, status=0)["permissions"]["way_out"]
     (aria.home / "config.toml").write_text("[hub]\nurll = 'x'\n")
     assert "config.toml:2" in checks(aria, status=1)["config"]["text"]
-    done = aria("--home", str(aria.home / "config.toml"), "doctor", "--json")
+    done = aria("--home", str(aria.home / "config.toml"), "doctor")
     assert done.status == 1 and "is a file" in done.out, done
+    assert "1 problem, " in done.out and not [word for word in ("queue", "lock", "hub") if f" {word} " in done.out]
 
 
 def test_who_holds_the_lock(aria: Aria) -> None:
@@ -139,8 +140,10 @@ def test_who_holds_the_lock(aria: Aria) -> None:
 def test_a_source_that_fails_is_a_problem_of_its_own(aria: Aria) -> None:
     quiet(aria)
     with (aria.home / "config.toml").open("a") as file:
-        file.write('[finance]\nkind = "file"\npath = "/nonexistent.toml"\n[briefing]\ntimeout = 1\n')
+        file.write('[finance]\nkind = "file"\npath = "/nonexistent.toml"\n[briefing]\ntimeout = 5\n')
+        file.write(f'[projects]\nroots = ["{aria.root / "user"}"]\n')
     found = checks(aria, status=1)
+    assert "0 repositories" in found["source projects"]["text"]
     assert found["source finance"]["level"] == "problem" and found["source projects"]["level"] == "ok"
 
 

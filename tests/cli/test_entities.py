@@ -60,6 +60,8 @@ def test_a_task_while_the_hub_is_away(online: Aria, hub: HubProcess) -> None:
     assert (queued["status"], queued["destination"]) == ("queued", "local") and queued["queue_id"] > 0
     assert f"queued (#{queued['queue_id'] + 1})" in online("task", "done", known[:14]).ok().out
     online("task", "edit", queued["id"], "--priority", "low").ok()
+    rows = online("queue", "list").ok().out.splitlines()
+    assert "complete_task  Known" in rows[1] and "update_task    Later" in rows[2], rows
 
     away = online("task", "list")
     assert (away.status, away.out) == (1, ""), away

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from aria_tui import __version__
+from aria_tui import __version__, paths
+from aria_tui.errors import ConfigError
 from tests.cli.pty_run import on_a_terminal
+from tests.helpers import needs
 from tests.helpers.aria import Aria
 from tests.helpers.waiting import wait_until
 
@@ -85,6 +88,7 @@ def test_bytes_that_are_no_text_are_refused_before_anything_is_stored(aria: Aria
 
 
 def test_a_reader_that_goes_away_is_quiet(aria: Aria) -> None:
+    needs.program("bash")
     for number in range(3):
         aria("insight", "add", "--offline", f"text {number}").ok()
     shell = f'"{sys.executable}" -m aria_tui queue list | true; echo "${{PIPESTATUS[0]}}"'
@@ -94,6 +98,7 @@ def test_a_reader_that_goes_away_is_quiet(aria: Aria) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
 def test_closed_standard_streams_are_quiet_and_harm_nothing(aria: Aria, closed: str) -> None:
+    needs.program("bash")
     shell = f'"{sys.executable}" -m aria_tui insight add --offline "kept" {closed}'
     done = subprocess.run(["bash", "-c", shell], env=aria.environment(), capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and not done.stderr, done
@@ -123,6 +128,48 @@ def test_odd_environments(aria: Aria) -> None:
     assert done.ok().out == "/nonexistent/.aria/config.toml\n"
     refused = aria("task", "add", "x", "--offline", env={"ARIA_HOME": "/proc/nonexistent/aria"})
     assert refused.status == 1 and "not saved" in refused.err and "x" in refused.err.splitlines()[-1], refused
+
+
+@pytest.mark.parametrize("given", ["", "/", "relative"])
+def test_a_home_that_is_none_of_the_users_is_asked_of_the_password_database(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    def nobody(_number: int) -> pwd.struct_passwd:
+        raise KeyError
+
+    monkeypatch.delenv("ARIA_HOME", raising=False)
+    monkeypatch.setenv("HOME", given)
+    known = pwd.getpwuid(os.getuid())
+    monkeypatch.setattr(pwd, "getpwuid", lambda _number: pwd.struct_passwd([*known[:5], "/home/of-mine", known[6]]))
+    assert paths.home() == Path("/home/of-mine/.aria")
+    monkeypatch.setenv("ARIA_HOME", "~/else")
+    assert paths.home() == Path("/home/of-mine/else")
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    with pytest.raises(ConfigError, match="no home folder is known"):
+        paths.home()
+
+
+def as_somebody(aria: Aria) -> Aria:
+    """The same program without root's right to write everywhere, over a home that isn't its own."""
+    aria.home.mkdir(exist_ok=True)
+    aria.home.chmod(0o555)
+    if os.getuid() == 0:
+        os.chown(aria.home, 12345, -1)
+        aria.command = (needs.program("setpriv", "util-linux"), "--bounding-set=-all", "--inh-caps=-all", *aria.command)
+    return aria
+
+
+def test_a_home_that_can_not_be_written_is_told_the_same_way_by_each_command(aria: Aria) -> None:
+    as_somebody(aria)
+    try:
+        for args in (("sync",), ("sync", "--json"), ("queue",), ("status",)):
+            done = aria(*args)
+            assert done.status == 1 and f"queue unavailable: {aria.queue_file}: permission denied" in done.err, done
+        done = aria("task", "add", "x")
+        assert done.status == 1 and "not saved: permission denied" in done.err, done
+        assert aria("status", "--short").out == "⚠\n"
+    finally:
+        aria.home.chmod(0o755)
 
 
 def test_ctrl_c_is_quiet(aria: Aria, raw_server) -> None:  # type: ignore[no-untyped-def]

@@ -13,10 +13,9 @@ from collections.abc import Iterator
 import pytest
 
 from aria_tui.cli import parser as cli_parser
+from tests.helpers import needs
 from tests.helpers.aria import Aria, end
 from tests.helpers.hub import HubProcess
-
-OURS = tuple(name for name in cli_parser.COMMANDS if name != "hub")
 
 
 def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
@@ -34,8 +33,7 @@ def whole() -> cli_parser.Parser:
 
 def test_every_command_explains_itself_with_an_example(whole: cli_parser.Parser) -> None:
     for command in commands(whole):
-        if command.prog.split()[1] in OURS:
-            assert "examples:" in command.format_help() and command.description, command.prog
+        assert "examples:" in command.format_help() and command.description, command.prog
 
 
 def test_help_of_one_command_builds_no_other(aria: Aria) -> None:
@@ -46,6 +44,7 @@ def test_help_of_one_command_builds_no_other(aria: Aria) -> None:
 
 
 SCREENS = {"aria", "aria demo"}  # shown in a real terminal by other tests
+SERVES = "aria hub serve"  # by every test that has a Hub
 OTHERWISE = {
     "aria queue edit 41": 2,  # an editor wants a terminal
     "aria queue resolve 41 --mine": 1,  # 41 is no conflict here
@@ -54,7 +53,9 @@ OTHERWISE = {
 
 
 def test_each_example_runs_as_it_is_written(aria: Aria, hub: HubProcess) -> None:
-    """In one home against a real Hub; only ``0198`` stands for a real id. 41 is a dead letter."""
+    """In one home against a real Hub; only ``0198`` stands for a real id, and hub.example.com for that Hub. 41 is a
+    dead letter."""
+    needs.program("bash")
     programs = aria.root / "bin"
     programs.mkdir()
     for name, script in (("aria", f'exec "{sys.executable}" -m aria_tui "$@"'), ("systemctl", "exit 0")):
@@ -62,6 +63,8 @@ def test_each_example_runs_as_it_is_written(aria: Aria, hub: HubProcess) -> None
         (programs / name).chmod(0o755)
     aria.use(hub.url, hub.token)
     aria.env["PATH"] = f"{programs}:{aria.environment()['PATH']}"
+    aria.env["ARIA_HUB_DATABASE"] = f"sqlite:///{aria.root / 'served.db'}"
+    aria("task", "add", "of the embedded Hub", env={"ARIA_HUB_URL": ""}).ok()
     for folder in (".zfunc", ".config/fish/completions", ".local/share/bash-completion/completions",
                    ".local/share/man/man1"):  # fmt: skip
         (aria.root / "user" / folder).mkdir(parents=True)
@@ -79,14 +82,13 @@ def test_each_example_runs_as_it_is_written(aria: Aria, hub: HubProcess) -> None
 
     cli_parser.EXAMPLES.clear()
     cli_parser.build(whole=True)
-    lines = dict.fromkeys(
-        line for prog, found in cli_parser.EXAMPLES.items() if prog.split()[1:2] != ["hub"] for line in found
-    )
+    lines = dict.fromkeys(line for found in cli_parser.EXAMPLES.values() for line in found)
     lanes: tuple[list[str], list[str]] = ([], [])  # side by side, as two terminals would
     for line in lines:
-        if line not in SCREENS:
+        if line not in SCREENS and not line.startswith(SERVES):
             lane = lanes[line.split(" aria ")[-1].removeprefix("aria ").startswith(("task", "insight", "activity"))]
             real = line.replace("0198", ids["insight" if " insight " in line else "task"])
+            real = real.replace("https://hub.example.com", hub.url)
             if line == "aria config init":
                 lane.append(f"rm {aria.home}/config.toml")
             lane.append(f"( {real}\n) >$$.said 2>&1; [ $? = {OTHERWISE.get(line, 0)} ] || cat $$.said")
@@ -121,6 +123,7 @@ def test_the_man_page_holds_every_command_and_is_good_roff(aria: Aria, tmp_path)
 
 
 def test_bash_completes_commands_and_options(aria: Aria, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    needs.program("bash")
     script = tmp_path / "aria.bash"
     script.write_text(aria("completion", "bash").ok().out)
 

@@ -9,6 +9,7 @@ import sys
 import tomllib
 
 from aria_tui import config
+from tests.helpers import needs
 from tests.helpers.aria import ROOT, Aria, end
 from tests.helpers.hub import HubProcess
 
@@ -33,6 +34,7 @@ def examples() -> list[str]:
 
 def test_each_example_runs_as_it_is_written(aria: Aria, hub: HubProcess) -> None:
     """In their order, in one shell and one home, against a real Hub."""
+    needs.program("bash")
     programs = aria.root / "bin"
     programs.mkdir()
     for name, script in (("aria", f'exec "{sys.executable}" -m aria_tui "$@"'), ("systemctl", "exit 0")):

@@ -12,6 +12,7 @@ import pytest
 
 from aria_tui.cli import timers
 from aria_tui.cli.schedule import _minutes
+from tests.helpers import needs
 from tests.helpers.aria import Aria
 
 COMMAND = (sys.executable, "-m", "aria_tui", "sync", "--quiet")
@@ -69,16 +70,16 @@ def test_print_writes_nothing_and_a_wrong_configuration_is_told_first(aria: Aria
     assert not (aria.root / "user" / ".config").exists()
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze here")
 @pytest.mark.parametrize("home", ["/home/me/.aria", '/tmp/odd "100%" $HOME \\ folder'])
 def test_systemd_takes_the_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str) -> None:
+    analyze = needs.program("systemd-analyze", "systemd")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     units = timers.Systemd(COMMAND, home).files(15)
     for file, text in units.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(text)
     done = subprocess.run(
-        ["systemd-analyze", "verify", "--user", *map(str, units)], capture_output=True, text=True, timeout=60,
+        [analyze, "verify", "--user", *map(str, units)], capture_output=True, text=True, timeout=60,
         env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)},
     )  # fmt: skip
     assert "100%%" in units[timers.Systemd(COMMAND, home).paths()[0]].decode() or "%" not in home

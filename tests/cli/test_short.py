@@ -79,12 +79,49 @@ def test_a_file_of_the_old_shape_is_read_and_left_alone(aria: Aria) -> None:
     assert aria.queue_file.read_bytes() == before
 
 
-def test_a_file_that_can_not_be_read_is_a_warning_with_a_reason(aria: Aria) -> None:
-    aria.home.mkdir()
-    aria.queue_file.write_bytes(b"this is no database" * 100)
+def test_a_restored_hub_is_a_warning_as_long_as_something_waits_for_it(aria: Aria) -> None:
+    aria("insight", "add", "--offline", "x").ok()
+    known = """INSERT INTO state SELECT 'hub:' || target, '{"restored": "it has a new epoch"}' FROM queue"""
+    change(aria, known)
+    assert mark(aria) == "⚠\n"
+    change(aria, "DELETE FROM queue")
+    assert mark(aria) == "✓\n"
+
+
+def spoiled(good: bytes) -> dict[str, bytes]:
+    """One damage each: bytes of the header, the file cut to half, another program's file."""
+    return {
+        "header": bytes(byte ^ 0x5A for byte in good[:100]) + good[100:],
+        "cut": good[: len(good) // 2],
+        "other": b"this is no database" * 100,
+    }
+
+
+def test_a_queue_that_can_not_be_used_is_a_warning_with_a_reason(aria: Aria) -> None:
+    aria("insight", "add", "--offline", "x").ok()
+    good = aria.queue_file.read_bytes()
+    for name, data in spoiled(good).items():
+        aria.queue_file.write_bytes(data)
+        done = aria("status", "--short")
+        assert (done.status, done.out) == (1, "⚠\n"), (name, done)
+        assert f"queue unavailable: {aria.queue_file}: " in done.err, (name, done)
+    aria.queue_file.write_bytes(good)
+    change(aria, "PRAGMA user_version = 99")
     done = aria("status", "--short")
-    assert (done.status, done.out) == (1, "⚠\n"), done
-    assert "queue unavailable" in done.err
+    assert (done.status, done.out) == (1, "⚠\n") and "newer version" in done.err, done
+    for home in (aria.queue_file, aria.queue_file / "below"):
+        done = aria("status", "--short", env={"ARIA_HOME": str(home)})
+        assert (done.status, done.out) == (1, "⚠\n"), done
+
+
+def test_a_damaged_file_that_was_set_aside_stays_a_warning_until_it_is_taken_away(aria: Aria) -> None:
+    aria.home.mkdir()
+    aria.queue_file.write_bytes(b"this is no database" * 300)
+    aria("queue", "list").ok()
+    assert mark(aria) == "⚠\n"
+    for file in aria.home.glob("*.damaged-*"):
+        file.unlink()
+    assert mark(aria) == "✓\n"
 
 
 def test_a_killed_writers_journal_is_rolled_back(aria: Aria) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.helpers import needs
 from tests.helpers.aria import Aria
 from tests.helpers.hub import HubProcess
 from tests.mcp_server.client import call, connected, failure
@@ -32,12 +33,13 @@ def configure(aria: Aria) -> None:
     """Local sources: a repository, a ledger, a calendar."""
     root = aria.root / "projects" / "lab"
     root.mkdir(parents=True)
+    git = needs.program("git")
     environment = aria.environment(
         GIT_AUTHOR_NAME="t", GIT_AUTHOR_EMAIL="t@t", GIT_COMMITTER_NAME="t", GIT_COMMITTER_EMAIL="t@t",
         GIT_AUTHOR_DATE="2020-01-01T00:00:00Z", GIT_COMMITTER_DATE="2020-01-01T00:00:00Z",
     )  # fmt: skip
     for args in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "[bold] first"]):
-        subprocess.run(["git", *args], cwd=root, env=environment, check=True)
+        subprocess.run([git, *args], cwd=root, env=environment, check=True)
     ledger = aria.root / "finance.toml"
     ledger.write_text(
         f'currency = "BRL"\n[[recurring]]\ndesc = "Neon"\namount = "19.00"\ndue = "{date.today()}"\n'
@@ -141,8 +143,10 @@ async def test_each_tool_with_the_hub_down(online: Aria, hub: HubProcess) -> Non
             ("aria_record_activity", {"project": "lab", "notes": "x"}),
         ):
             assert (await call(client, tool, **arguments))["status"] == "queued", tool
-        for tool in ("aria_list_tasks", "aria_list_insights", "aria_hub_data"):
-            assert "Hub offline" in await failure(client, tool)
+        for tool, command in (("aria_list_tasks", "task"), ("aria_list_insights", "insight")):
+            words = await failure(client, tool)
+            assert words.startswith("Hub offline — ") and f"aria: {words}\n" in online(command, "list").err
+        assert "Hub offline — Hub data unavailable" in await failure(client, "aria_hub_data")
         assert (await call(client, "aria_context"))["hub"]["state"] == "offline"
         synced = await call(client, "aria_sync")
         assert synced["hub"] == {"state": "offline"} and synced["remaining"] == 5

@@ -8,7 +8,6 @@ with its story: put it into ``FAILED_ONCE`` of ``test_schedules.py``.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import multiprocessing
 import os
 import sys
@@ -18,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.faults.kills import kill_many
-from tests.faults.schedule import run_schedule
+from tests.faults.schedule import outcome
 from tests.helpers.aria import Aria
 from tests.helpers.hub import HubProcess
 
@@ -47,17 +46,9 @@ class Progress:
         sys.stderr.flush()
 
 
-def one_schedule(seed: int) -> tuple[int, int, str]:
-    """(seed, acknowledged, what was wrong)."""
-    try:
-        return seed, asyncio.run(run_schedule(seed)), ""
-    except Exception as error:
-        return seed, 0, str(error)
-
-
 def schedules(first: int, count: int, jobs: int) -> Iterator[tuple[int, int, str]]:
     with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=2000) as pool:
-        yield from pool.imap_unordered(one_schedule, range(first, first + count), chunksize=10)
+        yield from pool.imap_unordered(outcome, range(first, first + count), chunksize=10)
 
 
 def run_schedules(first: int, count: int, jobs: int) -> tuple[int, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 from tests.faults.transport import FAULTS
@@ -30,6 +31,14 @@ async def run_schedule(seed: int, steps: int = STEPS) -> int:
         except Exception as error:
             raise Broken(f"seed {seed}: {error}\nfaults {kinds}\n" + "\n".join(world.history)) from error
         return world.ledger.acknowledged
+
+
+def outcome(seed: int) -> tuple[int, int, str]:
+    """(seed, acknowledged writes, the story of what was broken or nothing): for worker processes."""
+    try:
+        return seed, asyncio.run(run_schedule(seed)), ""
+    except Exception as error:
+        return seed, 0, str(error)
 
 
 async def step(world: World, dice: random.Random, rollback: bool) -> None:

@@ -64,7 +64,7 @@ def test_each_example_runs_as_it_is_written(aria: Aria, hub: HubProcess) -> None
     aria.use(hub.url, hub.token)
     aria.env["PATH"] = f"{programs}:{aria.environment()['PATH']}"
     aria.env["ARIA_HUB_DATABASE"] = f"sqlite:///{aria.root / 'served.db'}"
-    aria("task", "add", "of the embedded Hub", env={"ARIA_HUB_URL": ""}).ok()
+    aria("insight", "add", "of the embedded Hub", env={"ARIA_HUB_URL": ""}).ok()
     for folder in (".zfunc", ".config/fish/completions", ".local/share/bash-completion/completions",
                    ".local/share/man/man1"):  # fmt: skip
         (aria.root / "user" / folder).mkdir(parents=True)

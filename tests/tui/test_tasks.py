@@ -92,9 +92,9 @@ async def test_text_of_a_closed_form_comes_back(dashboard: Any, tmp_path: Any) -
 
 async def test_done_reopen_postpone_delete_and_undo(dashboard: Any) -> None:
     async with dashboard() as running:
-        await running.assistant.create_task("one", project="p", priority="HIGH", due="2026-01-01")
+        await running.assistant.create_task("Pay the rent", project="p", priority="HIGH", due="2026-01-01")
         running.app.live.ask("tasks")
-        await running.sees("one")
+        await running.sees("1 open", "Pay the rent")
         await running.keys("2", "x")
         await running.told("saved")
 
@@ -112,9 +112,14 @@ async def test_done_reopen_postpone_delete_and_undo(dashboard: Any) -> None:
         await running.keys("d")
         await until_async(lambda: empty(running))
         await running.keys("u")
-        await running.told("taken back: deleted: one")
+        await running.told("taken back: deleted: Pay the rent")
         back = await task()
-        assert (back.title, back.project_name, back.priority, back.due_date) == ("one", "p", "HIGH", "2026-01-01")
+        assert (back.title, back.project_name, back.priority, back.due_date) == (
+            "Pay the rent",
+            "p",
+            "HIGH",
+            "2026-01-01",
+        )
 
 
 async def until_async(condition: Any) -> None:

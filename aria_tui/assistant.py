@@ -86,7 +86,8 @@ class Assistant:
 
     @property
     def queue_notice(self) -> str | None:
-        return self._engine.store.notice or None
+        said = [self._engine.store.notice, self._engine.hub_notice]
+        return "; ".join(text for text in said if text) or None
 
     # Writes. Each raises InvalidInput, NotSaved (QueueFull); never for a Hub that is away.
 

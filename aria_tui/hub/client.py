@@ -46,6 +46,8 @@ __all__ = [
 ]
 
 EMBEDDED_URL = "http://embedded"
+_SECRET = 6
+"""Characters from which on a token is looked for in what is shown: a shorter one is a part of ordinary words."""
 _PAGES = 200
 """How many pages of a plain Hub's list are looked through for one title."""
 
@@ -282,7 +284,7 @@ class HubClient:
 
     def _hidden(self, text: str) -> str:
         """No token in any sentence, not even if the server sent it back."""
-        return text.replace(self._token, "[token]") if self._token else text
+        return text.replace(self._token, "[token]") if len(self._token) >= _SECRET else text
 
     def _hidden_problem(self, problem: Problem) -> Problem:
         return msgspec.structs.replace(

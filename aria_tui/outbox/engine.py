@@ -57,6 +57,8 @@ class Engine:
         self._syncer: Syncer | None = None
         self._mirror: Mirror | None = None
         self._monitor: Monitor | None = None
+        self.hub_notice = ""
+        """What is to be said of the embedded Hub's own file, e.g. that a damaged one was put aside."""
         self._making: asyncio.Task[Link] | None = None
         self._refreshing = asyncio.Lock()
         self._closed = False
@@ -112,11 +114,14 @@ class Engine:
             return self._embedded
 
     async def _make_link(self, config: Config, transport: httpx.AsyncBaseTransport | None) -> Link:
-        from aria_tui.hub.client import HubClient, resolve_token
+        from aria_tui.hub.client import HubClient, TokenUnavailable, resolve_token
         from aria_tui.outbox.link import Link
 
         inside = not config.hub.url
-        token = "" if inside else await resolve_token(config.hub)
+        try:
+            token = "" if inside else await resolve_token(config.hub)
+        except TokenUnavailable as error:
+            raise HubUnavailable("unknown", str(error)) from error
         if inside and transport is None:
             transport = await self._open_embedded()
         client = HubClient(config.hub, transport=transport, token=token, embedded=inside, now=self.clock.now)
@@ -132,6 +137,7 @@ class Engine:
         except (AriaError, OSError) as error:
             raise HubUnavailable("offline", f"the embedded Hub can't be opened: {error}") from error
         self._closers.append(closer)
+        self.hub_notice = str(getattr(transport, "notice", "") or "")
         return transport
 
     @property

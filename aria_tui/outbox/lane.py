@@ -210,7 +210,7 @@ class Lane:
             await self._settle(judged, outcome=outcome)
         elif outcome.kind in ("unreachable", "paused", "wait"):
             await self._nothing_spent(part, outcome)
-        await self.link.judge(outcome)
+        await self.link.judge(outcome, operations=len(part))
         return outcome
 
     async def _request(self, part: list[Row]) -> Outcome:

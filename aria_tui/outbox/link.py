@@ -185,14 +185,15 @@ class Link:
         self.gate = None
         await self._keep(gates.save(self.store, self.target, None))
 
-    async def judge(self, outcome: Outcome) -> None:
-        """Keeps what an answer to a write says about the Hub."""
+    async def judge(self, outcome: Outcome, *, operations: int = 1) -> None:
+        """Keeps what an answer to a write says about the Hub. How long a batch took says nothing of how near it is."""
         if outcome.kind in ("answered", "refused", "too_large", "no_endpoint"):
             if self.gate is not None:
                 await self.open_gate()
             if outcome.slow_down_s:
                 self.slow_until = self.clock.steady() + min(outcome.slow_down_s, _SLOWEST)
-            self._show(outcome.state, "", latency_ms=outcome.latency_ms)
+            latency = outcome.latency_ms if operations == 1 else self.status.latency_ms
+            self._show(outcome.state, "", latency_ms=latency)
         elif outcome.kind == "wait":
             await self._wait(outcome.reason, outcome.wait_s)
         elif outcome.kind in ("unreachable", "paused"):

@@ -114,7 +114,7 @@ class Store:
                     return await patiently(lambda: self._fetch(sql, parameters))
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 if last or not is_damage(error):
-                    raise self._unavailable(error) from error
+                    raise self.unavailable(error) from error
                 await self._wait_for(Work(None, damage=str(error)))
         raise AssertionError("unreachable")
 
@@ -161,7 +161,8 @@ class Store:
         finally:
             self._opening = None
 
-    def _unavailable(self, error: Exception) -> QueueUnavailable:
+    def unavailable(self, error: Exception) -> QueueUnavailable:
+        """An error of the file, or of one beside it, as the user is told."""
         reason, hint = explain(error, self.path)
         return QueueUnavailable(str(self.path), reason, hint=hint)
 
@@ -355,7 +356,7 @@ class Store:
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             if is_damage(error):
                 raise Damaged(str(error)) from error
-            unavailable = self._unavailable(error)
+            unavailable = self.unavailable(error)
             if is_busy(error):
                 self._busy = (time.monotonic(), unavailable)
             raise unavailable from error

@@ -111,8 +111,7 @@ class Syncer:
     async def events(self, *, manual: bool) -> AsyncIterator[SyncEvent]:
         """A drain as a stream of events, the last a SyncFinished. Leaving the stream stops the drain.
 
-        Raises QueueUnavailable, HubUnavailable (the way to the Hub can't be made), and OSError where the drain lock
-        can't be had.
+        Raises QueueUnavailable (also where the drain lock can't be had), HubUnavailable (no way to the Hub).
         """
         stream: asyncio.Queue[SyncEvent | BaseException] = asyncio.Queue()
         task = asyncio.create_task(self._run(manual, stream.put_nowait), name="drain")
@@ -140,7 +139,11 @@ class Syncer:
 
     async def _drain_or_follow(self, manual: bool, tell: Callable[[SyncEvent], None]) -> SyncFinished:
         """Drains; where another process does, looks on until it lets go, and then does what that one left."""
-        if not self.lock.acquire():
+        try:
+            free = self.lock.acquire()
+        except OSError as error:
+            raise self.store.unavailable(error) from error
+        if not free:
             followed = await self._follow(tell, manual)
             if followed is not None:
                 return SyncFinished(report=followed, own=False)

@@ -66,7 +66,11 @@ def in_words(problem: Problem | None, otherwise: str) -> str:
     if problem is None:
         return otherwise
     what = problem.detail or problem.title or problem.word or otherwise
-    fields = "; ".join(f"{e.get('field', '')}: {e.get('message', '')}".strip(": ") for e in problem.errors)
+    fields = "; ".join(_field(e.get("field", ""), e.get("message", "")) for e in problem.errors)
     if fields and fields not in what:
         what = f"{what}: {fields}" if what else fields
     return what[:1000]
+
+
+def _field(name: str, message: str) -> str:
+    return message if message.startswith(f"{name}:") else f"{name}: {message}".strip(": ")

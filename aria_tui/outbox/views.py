@@ -161,6 +161,8 @@ def shown(text: str) -> str:
 def _parked_item(row: Any) -> QueueItem:
     number, operation, payload, created_at, op_id, entity, origin, target, attempts, error, kind, *_ = row
     sentence = reasons.DEAD if kind == "dead" else reasons.CONFLICT
+    if kind != "dead" and (error or "").startswith(reasons.CONFLICT.partition(":")[0]):
+        sentence = "{why}"
     return QueueItem(
         id=number,
         operation=shown(operation),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from aria_tui import meaning
@@ -38,7 +41,8 @@ async def _run(args: argparse.Namespace) -> int:
         if args.date:
             document = await _stored(args.date, assistant)
         else:
-            document = await _gather(assistant, evening=args.evening)
+            draws = args.format in (None, "text") and output.on_terminal(sys.stderr)
+            document = await _gather(assistant, evening=args.evening, draws=draws)
         match args.format:
             case "json":
                 output.emit(form.as_data(document))
@@ -51,13 +55,41 @@ async def _run(args: argparse.Namespace) -> int:
     return status
 
 
-async def _gather(assistant: Assistant, *, evening: bool) -> BriefingDoc:
+async def _gather(assistant: Assistant, *, evening: bool, draws: bool) -> BriefingDoc:
+    """The whole document; ``draws``: what is still waited for stands on one line of the terminal meanwhile."""
     from aria_tui.models import BriefingDoc
 
-    async for step in assistant.briefing(kind="evening" if evening else "morning"):
-        if isinstance(step, BriefingDoc):
-            return step
+    missing = _expected(assistant, evening=evening)
+    say = _draw if draws else lambda _names: None
+    try:
+        say(missing.values())
+        async for step in assistant.briefing(kind="evening" if evening else "morning"):
+            if isinstance(step, BriefingDoc):
+                return step
+            missing.pop(step.name, None)
+            say(missing.values())
+    finally:
+        say(())
     raise RuntimeError("the briefing ended without its document")
+
+
+def _expected(assistant: Assistant, *, evening: bool) -> dict[str, str]:
+    """The sections that will come, by name, with their titles."""
+    from aria_tui import briefing as form
+    from aria_tui._briefing_render import titles
+
+    names = form.EVENING_SECTIONS if evening else form.SECTIONS
+    silent = {"context"} | (set() if assistant.config.briefing.reports else {"reports"})
+    return {name: title for name, title in titles().items() if name in names and name not in silent}
+
+
+def _draw(names: Iterable[str]) -> None:
+    """What is waited for, on a line of the terminal over itself; of nothing the line is taken away."""
+    waited = ", ".join(names)
+    text = _("waiting for: {names}").format(names=waited) if waited else ""
+    columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    sys.stderr.write(f"\r{output.clip(text, columns - 1)}\x1b[K")
+    sys.stderr.flush()
 
 
 async def _stored(day: str, assistant: Assistant) -> BriefingDoc:

@@ -9,8 +9,7 @@ from typing import Any
 from aria_tui import documents
 from aria_tui.cli import output
 from aria_tui.cli.parser import SubParsers, add_command, help_of
-from aria_tui.cli.session import opened, without_hub
-from aria_tui.errors import AriaError
+from aria_tui.cli.session import opened
 from aria_tui.locale import _
 
 
@@ -38,10 +37,7 @@ async def _long(args: argparse.Namespace) -> int:
     from aria_tui.cli.words import hub_line, moment, queue_line
 
     async with opened(args) as assistant:
-        try:
-            hub = await assistant.hub_status()
-        except AriaError as error:
-            hub = without_hub(error, assistant)
+        hub = await assistant.hub_status()
         queue = await assistant.queue_status()
     if args.json:
         output.emit(documents.status(hub, queue))

@@ -9,10 +9,11 @@ from typing import Any
 from aria_tui import documents
 from aria_tui.cli import output
 from aria_tui.cli.parser import SubParsers, add_command, add_json, help_of
-from aria_tui.cli.session import opened, without_hub
-from aria_tui.errors import AriaError, QueueUnavailable
+from aria_tui.cli.session import opened
+from aria_tui.errors import HubUnavailable
 from aria_tui.locale import _, ngettext
 from aria_tui.models import SyncFinished, SyncProgress, SyncReport
+from aria_tui.wording import unavailable
 
 STILL_WAITING = 3
 """Exit status after a sync when something still waits, or was parked in it (product.md)."""
@@ -65,19 +66,10 @@ async def _drain(args: argparse.Namespace) -> tuple[SyncReport, bool, str]:
                         _draw(event)
                     case SyncFinished():
                         report, own = event.report, event.own
-        except QueueUnavailable:
-            raise
-        except AriaError as error:
-            from aria_tui.cli.words import hub_line
-
-            hub = without_hub(error, assistant)
+        except HubUnavailable as error:  # the way to it can't even be made: a locked keyring, the embedded one's file
+            problem = _("nothing was sent: {why}").format(why=unavailable(error))
+            hub = await assistant.hub_status(probe=False)
             report = SyncReport(remaining=(await assistant.queue_status()).pending_total, hub=hub)
-            problem = _("nothing was sent: {why}").format(why=hub_line(hub))
-        except OSError as error:  # the lock's file beside the queue
-            from aria_tui.outbox.faults import explain
-
-            reason, hint = explain(error, assistant.home)
-            raise QueueUnavailable(str(assistant.home / "queue.db"), reason, hint=hint) from None
     if draws:
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()

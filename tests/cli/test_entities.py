@@ -177,3 +177,14 @@ def test_status_has_the_shape_that_is_promised(online: Aria) -> None:
     text = online("status").ok().out
     assert text.startswith("Hub online") and "QUEUE: 0 waiting" in text
     assert json.dumps(document)
+
+
+def test_what_a_briefing_waits_for_stands_on_the_terminal_alone(aria: Aria) -> None:
+    aria.home.mkdir()
+    (aria.home / "config.toml").write_text("[docker]\nenabled = false\n")
+    status, stream = on_a_terminal(aria, "briefing", "--no-store")
+    drawn, cleared, rest = stream.decode().rpartition("\r\x1b[K")
+    assert status == 0 and cleared and drawn.startswith("\rwaiting for: Calendar, Tasks"), stream
+    assert "waiting for" not in rest and "0 open" in rest, stream
+    done = aria("briefing", "--no-store").ok()
+    assert "waiting for" not in done.out and not done.err, done

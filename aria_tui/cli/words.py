@@ -56,15 +56,9 @@ def reason(item: QueueItem) -> str:
 
     template = SENTENCES.get(item.reason_code)
     if template is None or not item.reason_args:
-        return once(item.reason)
+        return item.reason
     made = {"at": moment, "since": moment, "why": why}
     return _(template).format(**{k: made[k](v) if k in made else v for k, v in item.reason_args.items()})
-
-
-def once(text: str) -> str:
-    """A sentence without a part that only repeats the one before: ``a: a: b`` is ``a: b``."""
-    parts = text.split(": ")
-    return ": ".join(part for n, part in enumerate(parts) if n == 0 or part != parts[n - 1])
 
 
 def moment(text: str | None) -> str:

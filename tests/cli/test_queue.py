@@ -151,6 +151,9 @@ def test_a_conflict_is_shown_and_resolved_by_field(online: Aria, hub: HubProcess
     assert done.status == 3 and done.json["conflicts"] == 1, done
     conflict = online("queue", "conflicts", "--json").ok().json[0]
     assert (conflict["mine"]["title"], conflict["theirs"]["title"]) == ("mine", "theirs")
+    why = online("queue", "list", "--conflicts", "--json").ok().json[0]["reason"]
+    assert why.startswith("changed on both sides: ") and "title" in why, why
+    assert why.count("changed on both sides") == 1 and "title: title" not in why, why
     text = online("queue", "conflicts").ok().out
     assert "mine" in text and "theirs" in text and "both" in text
     wrong = online("queue", "resolve", str(conflict["id"]), "--field", "title=neither")

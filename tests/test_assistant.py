@@ -141,14 +141,13 @@ async def test_a_hundred_thousand_rows_wait_and_the_first_page_is_quick(bench: B
 
     db = sqlite3.connect(home.file)
     db.executemany(
-        "INSERT INTO queue (operation, payload, op_id, entity, origin, target) VALUES ('capture_insight', ?, ?, ?, 'cli', 't')",
+        "INSERT INTO queue (operation, payload, op_id, entity, origin, target)"
+        " VALUES ('capture_insight', ?, ?, ?, 'cli', 't')",
         ((f'{{"content": "{n}"}}', f"k{n}", f"insight:k{n}") for n in range(100_000)),
     )  # fmt: skip
     db.commit()
-    plans = " ".join(
-        row[3]
-        for row in db.execute("EXPLAIN QUERY PLAN SELECT * FROM queue WHERE synced_at IS NULL AND id > 5 ORDER BY id LIMIT 9")
-    )  # fmt: skip
+    page_sql = "SELECT * FROM queue WHERE synced_at IS NULL AND id > 5 ORDER BY id LIMIT 9"
+    plans = " ".join(row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {page_sql}"))
     db.close()
     assert "USING INDEX idx_queue_unsynced" in plans and "TEMP B-TREE" not in plans
     status = await bench.run(home.assistant.queue_status())
@@ -165,7 +164,8 @@ from aria_tui.config import Config, HubConfig
 from aria_tui.errors import AriaError
 async def run():
     async with await Assistant.open(Config(hub=HubConfig(url="http://127.0.0.1:9")), home=Path(sys.argv[1])) as one:
-        reads = [asyncio.ensure_future(f()) for _ in range(10) for f in (one.list_tasks, one.list_insights, one.queue_status)]
+        kinds = (one.list_tasks, one.list_insights, one.queue_status)
+        reads = [asyncio.ensure_future(read()) for _ in range(10) for read in kinds]
         await asyncio.sleep(0)
         for read in reads[::3]:
             read.cancel()

@@ -16,12 +16,11 @@ from aria_tui.hub.client import Probe
 from aria_tui.models import Frozen, SyncProgress, SyncReport
 from aria_tui.outbox import counters, folds, journal, parked, rows, state
 from aria_tui.outbox.clock import Clock, seconds_until
-from aria_tui.outbox.lane import FIRST_BATCH, Delivered, Lane, Seen, is_alive
+from aria_tui.outbox.lane import FIRST_BATCH, SMALLEST, Delivered, Lane, Seen, is_alive
 from aria_tui.outbox.link import Link
 from aria_tui.outbox.rows import Row
 from aria_tui.outbox.store import Store
 
-SMALLEST_FIRST = 50
 _PAGE = 1000
 _ROUNDS = 3
 """How often a drain begins anew because a conflict was settled by policy."""
@@ -70,10 +69,9 @@ class Drain(Lane):
             await parked.cancel_dead_pairs(self.store, self.link.now())
             await folds.commit(self.store, self.link.now(), self.link.target, plain=self.link.client.plain)
             self._total = await self._waiting()
-            self._size = min(FIRST_BATCH, max(SMALLEST_FIRST, -(-self._total // 2)))
+            self._size = min(FIRST_BATCH, max(SMALLEST, -(-self._total // 2)))
             self._most = self._limits()[0]
             if self._total:
-                self._tell()
                 await self._rounds()
         return await self._finish()
 

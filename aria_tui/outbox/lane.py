@@ -27,6 +27,8 @@ from aria_tui.outbox.store import Store
 from aria_tui.outbox.verdict import Verdict, of_problem, of_result
 
 FIRST_BATCH = 500
+SMALLEST = 50
+"""Operations below which a batch is not made smaller because the answer took its time."""
 QUICK = 1000.0
 """Milliseconds within which a batch should be answered: quicker ones grow, slower ones shrink."""
 PER_OPERATION = 0.1
@@ -248,7 +250,8 @@ class Lane:
         if self._alone:
             self._size = max(1, self._size // 2)
         elif latency > QUICK:
-            self._size = max(1, int(sent * QUICK / latency))
+            # A way that is long for every request is no reason for small ones; a timeout is.
+            self._size = max(min(sent, SMALLEST), int(sent * QUICK / latency))
         elif sent >= self._size:
             self._size = min(self._size * 2, self._most)
 

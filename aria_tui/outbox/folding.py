@@ -120,14 +120,12 @@ def _last(first: Row, second: Row) -> Row:
 
 
 def _earliest_base(first: Row, second: Row) -> str | None:
-    """The former value of each field is what the first edit of it saw."""
-    bases: list[dict[str, Any]] = [json.loads(row.base) for row in (second, first) if row.base]
-    if not bases:
-        return None
-    merged: dict[str, Any] = {}
-    for base in bases:
-        merged |= base
-    return json.dumps(merged, ensure_ascii=False)
+    """The former value of each field is what the first edit of it saw; where that one didn't know it, nobody did."""
+    known = json.loads(first.base) if first.base else {}
+    later: dict[str, Any] = json.loads(second.base) if second.base else {}
+    touched = first.arguments().get("changes", {})
+    merged = {**{name: value for name, value in later.items() if name not in touched}, **known}
+    return json.dumps(merged, ensure_ascii=False) if merged else None
 
 
 def _with(row: Row, payload: dict[str, Any]) -> Row:

@@ -48,21 +48,29 @@ async def verify(
     under its old number with its key. Raises HubUnavailable.
     """
     cutoff = write_time(clock.now() - timedelta(days=key_days))
-    asked, missing, after = 0, [], 0
+    asked, after = 0, 0
+    missing: list[int] = []
+    deleted: dict[str, int] = {}
+    names: dict[int, str] = {}
     while True:
         found = await store.read(
-            "SELECT id, op_id, outcome FROM queue WHERE synced_at IS NOT NULL AND synced_at >= ? AND id > ?"
-            " AND target = ? AND op_id IS NOT NULL ORDER BY id LIMIT ?",
+            "SELECT id, op_id, outcome, entity, operation FROM queue WHERE synced_at IS NOT NULL"
+            " AND synced_at >= ? AND id > ? AND target = ? AND op_id IS NOT NULL ORDER BY id LIMIT ?",
             (cutoff, after, target, STEP),
         )
-        for number, op_id, outcome in found:
+        for number, op_id, outcome, entity, operation in found:
             if outcome in _DELIVERED:
                 asked += 1
                 if await client.op_outcome(op_id, timeout) is None:
                     missing.append(number)
+                    names[number] = entity
+                elif operation.startswith("delete_"):
+                    deleted[entity] = number
         if len(found) < STEP:
             break
         after = found[-1][0]
+    # What was deleted after it, in an operation that the Hub does have, must not come to life again.
+    missing = [number for number in missing if deleted.get(names[number], 0) < number]
     resent = await _send_again(store, missing) if resend else 0
     return {"asked": asked, "missing": missing, "resent": resent}
 

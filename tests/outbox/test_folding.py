@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,6 +88,14 @@ async def test_two_updates_are_one_with_the_base_of_the_first_to_touch_each_fiel
     base = json.loads(home.rows("SELECT base FROM queue WHERE id = 2")[0][0])
     assert base == {"title": "a", "priority": "MEDIUM"}
     assert (await bench.task(T1) or {})["title"] == "c"
+
+
+def test_a_base_that_the_first_edit_did_not_know_is_not_a_later_one_s() -> None:
+    update = ("update_task", {"title": "x"})
+    first, second = (row(number, (T1, *update), False) for number in (1, 2))
+    second = msgspec.structs.replace(second, base='{"title": "from the first", "priority": "LOW"}')
+    folded = fold([first, second]).survivors[0][0]
+    assert folded.base is not None and json.loads(folded.base) == {"priority": "LOW"}
 
 
 async def test_the_last_briefing_of_a_date_is_the_one_that_is_sent(bench: Bench, home: Home) -> None:

@@ -46,6 +46,9 @@ async def test_a_failed_head_blocks_its_own_entity_only(bench: Bench, home: Home
     other = await home.assistant.create_task("other", offline=True)
     report = await home.sync()
     assert report.synced == 1 and await bench.task(other.id) and await bench.task(head.id) is None
+    writes = home.network.writes
+    await home.sync(manual=False)
+    assert home.network.writes == writes, "the head is in backoff, and what stands behind it waits"
     online = await bench.run(home.assistant.update_task(head.id, {"title": "again"}))
     assert online.status == "queued" and "behind" in online.message
     bench.clock.advance(400)

@@ -122,6 +122,18 @@ async def test_an_immediate_send_notices_a_new_epoch_and_loses_nothing(bench: Be
     assert (await bench.task(lost.id) or {})["title"] == "edited"
 
 
+async def test_what_was_deleted_since_is_not_sent_again(bench: Bench, home: Home) -> None:
+    backup = await bench.hub.backup()
+    made = await bench.run(home.assistant.create_task("once"))
+    await bench.run(home.assistant.update_task(made.id, {"title": "twice"}))
+    await bench.hub.restore(backup)
+    assert (await bench.run(home.assistant.delete_task(made.id))).status == "synced"
+    found = await bench.run(home.assistant.queue_verify(resend=True))
+    assert (found["missing"], found["resent"]) == ([], 0)
+    await home.sync()
+    assert await bench.task(made.id) is None
+
+
 async def test_the_waiver_lets_it_go_on(bench: Bench, home: Home) -> None:
     backup = await bench.hub.backup()
     await bench.run(home.assistant.create_task("lost"))

@@ -31,6 +31,8 @@ class Command:
     where: str = "everywhere"
     footer: bool = False
     palette: bool = True
+    pair: tuple[str, str] | None = None
+    """Another command and one label: the footer shows both keys with it."""
 
     @property
     def method(self) -> str:
@@ -89,9 +91,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("help", "question_mark,f1", N_("help"), N_("Show every key"), footer=True),
     Command("quit", "q,ctrl+q", N_("quit"), N_("Leave; what waits stays in the queue"), footer=True),
     Command(
-        "briefing.earlier", "left_square_bracket", N_("day before"), N_("Show the briefing before"), "briefing", True
+        "briefing.earlier",
+        "left_square_bracket",
+        N_("day before"),
+        N_("Show the briefing before"),
+        "briefing",
+        footer=True,
+        pair=("briefing.later", N_("days")),
     ),
-    Command("briefing.later", "right_square_bracket", N_("day after"), N_("Show the briefing after"), "briefing", True),
+    Command("briefing.later", "right_square_bracket", N_("day after"), N_("Show the briefing after"), "briefing"),
     Command("briefing.evening", "e", N_("evening"), N_("Change between morning and evening"), "briefing", True),
     Command("briefing.fold", "space", N_("fold"), N_("Fold or unfold the section"), "briefing", True),
     Command("briefing.open", "enter", N_("open"), N_("Go to what the line is about"), "briefing"),
@@ -116,8 +124,16 @@ COMMANDS: tuple[Command, ...] = (
     Command("queue.discard", "d", N_("discard"), N_("Discard the row, asked twice"), "queue", True),
     Command("queue.export", "E", N_("export"), N_("Write the queue to a file of JSON lines"), "queue"),
     Command("queue.plan", "P", N_("plan"), N_("Show what a sync would send"), "queue"),
-    Command("queue.next_tab", "right,right_square_bracket", N_("next tab"), N_("Show the next list"), "queue", True),
-    Command("queue.previous_tab", "left,left_square_bracket", N_("tab before"), N_("Show the list before"), "queue"),
+    Command("queue.next_tab", "right,right_square_bracket", N_("next tab"), N_("Show the next list"), "queue"),
+    Command(
+        "queue.previous_tab",
+        "left,left_square_bracket",
+        N_("tab before"),
+        N_("Show the list before"),
+        "queue",
+        footer=True,
+        pair=("queue.next_tab", N_("lists")),
+    ),
     Command("insights.edit", "enter", N_("edit"), N_("Edit the insight"), "insights", True),
     Command("insights.delete", "d", N_("delete"), N_("Delete the insight"), "insights", True),
     Command("insights.search", "slash", N_("search"), N_("Search in the insights"), "insights", True),

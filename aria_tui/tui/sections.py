@@ -11,7 +11,7 @@ from typing import Any
 from aria_tui._briefing_words import say as said
 from aria_tui.locale import _, formats, ngettext
 from aria_tui.models import Alert, Section
-from aria_tui.tui.content import Line, Piece, between, fit, say, wrapped
+from aria_tui.tui.content import Line, Piece, between, cell_width, fit, say, wrapped
 from aria_tui.tui.queue_rows import operation_word
 from aria_tui.tui.task_rows import priority_word
 
@@ -72,8 +72,21 @@ def alert_lines(alerts: tuple[Alert, ...], width: int, now: datetime) -> Iterato
             yield alert, (Piece(mark if number == 0 else "  ", style), *line)
 
 
+def summary(section: Section) -> Line:
+    """What is said beside a section's title; empty where it has no such sentence or isn't understood."""
+    draw = _SUMMARY.get(section.name)
+    if draw is None or not section.data:
+        return ()
+    with contextlib.suppress(*_OTHER_FORM):
+        return draw(section.data)
+    return ()
+
+
+_OTHER_FORM = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+
+
 def body(section: Section, scene: Scene) -> list[Line]:
-    """A section's lines without its heading."""
+    """A section's lines without its heading and summary."""
     lines: list[Line] = []
     if section.state == "unavailable" and section.name == "tasks" and not section.data.get("open_total"):
         lines += wrapped(
@@ -86,7 +99,7 @@ def body(section: Section, scene: Scene) -> list[Line]:
     draw = _DRAW.get(section.name)
     try:
         lines += draw(section.data, scene) if draw is not None else _unknown(section.data, scene)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+    except _OTHER_FORM:
         # A section stored by another version, or made by somebody's own source: shown as far as it was understood.
         lines.append((say("  " + _("this section has another form than expected"), "warn"),))
     if section.state == "stale":
@@ -115,7 +128,7 @@ def _calendar(data: Data, scene: Scene) -> list[Line]:
     if not today and "today" in data:
         lines.append((say("  " + _("no events today"), "dim"),))
     lines += [_event(event, scene, "") for event in today]
-    lines += [_event(event, scene, _("tomorrow") + " ") for event in tomorrow]
+    lines += [_event(event, scene, _("tomorrow") + ": ") for event in tomorrow]
     if count := int(data.get("unreadable") or 0):
         lines.append((say("  " + ngettext("{n} unreadable", "{n} unreadable", count).format(n=count), "warn"),))
     if count := int(data.get("too_large") or 0):
@@ -161,31 +174,45 @@ def _soon(text: Any, scene: Scene) -> str:
     return ""
 
 
+def _open_count(data: Data) -> Line:
+    if data.get("open_total") is None:
+        return ()
+    count = int(data["open_total"])
+    return (say(ngettext("{n} open", "{n} open", count).format(n=count), "dim"),)
+
+
 def _tasks(data: Data, scene: Scene) -> list[Line]:
-    lines: list[Line] = []
-    if "open_total" in data and data["open_total"] is not None:
-        count = int(data["open_total"])
-        lines.append((say("  " + ngettext("{n} open task", "{n} open tasks", count).format(n=count), "dim"),))
-    for name, title, style in (
-        ("overdue", _("overdue"), "bad"),
-        ("due_today", _("today"), "warn"),
-        ("in_progress", _("in progress"), "accent"),
-        ("other", "", ""),
-        ("waiting", _("waiting"), "accent"),
-    ):
-        lines += [_task(task, title, style, scene) for task in data.get(name) or []]
-    return lines
+    found = [
+        (task, mark, style)
+        for name, mark, style in (
+            ("overdue", "  ", "bad"),
+            ("due_today", "  ", "warn"),
+            ("in_progress", "▶ ", "dim"),
+            ("other", "  ", "dim"),
+            ("waiting", "⇡ ", "dim"),
+        )
+        for task in data.get(name) or []
+    ]
+    return _task_lines(found, scene)
 
 
-def _task(task: Data, title: str, style: str, scene: Scene) -> Line:
-    project = task.get("project_name") or task.get("project")
-    text = f"{task.get('title', '')} — {project}" if project else str(task.get("title", ""))
-    right: list[Piece] = []
-    if due := task.get("due_date"):
-        right.append(say(f"{formats.due(str(due), scene.today)} ", "dim" if not title else style))
-    right.append(say(f"[{priority_word(str(task.get('priority') or 'MEDIUM'))}]", "dim"))
-    left = (Piece("  "), say(f"{title} " if title else "", style), say(text))
-    return between(left, tuple(right), scene.width)
+def _task_lines(found: list[tuple[Data, str, str]], scene: Scene) -> list[Line]:
+    """Tasks with their mark and the style of their due date; dates and priorities stand in columns."""
+    rows = []
+    for task, mark, style in found:
+        project = task.get("project_name") or task.get("project")
+        text = f"{task.get('title', '')} — {project}" if project else str(task.get("title", ""))
+        due = formats.due(str(task["due_date"]), scene.today) if task.get("due_date") else ""
+        rows.append((mark, text, due, style, f"[{priority_word(str(task.get('priority') or 'MEDIUM'))}]"))
+    priority_width = max((cell_width(row[4]) for row in rows), default=0)
+    return [
+        between(
+            (Piece("  "), Piece(mark, "accent"), say(text)),
+            (say(due, style), Piece(" "), fit(priority, priority_width, "dim")),
+            scene.width,
+        )
+        for mark, text, due, style, priority in rows
+    ]
 
 
 def _yesterday(data: Data, scene: Scene) -> list[Line]:
@@ -194,23 +221,27 @@ def _yesterday(data: Data, scene: Scene) -> list[Line]:
     text = _("{then} open then, {now} now: {new} new, {done} done").format(
         then=data.get("open_then"), now=data.get("open_now"), new=data.get("new"), done=data.get("done")
     )
-    day = f" ({formats.short_day(date.fromisoformat(str(data['date'])), scene.today)})" if data.get("date") else ""
-    return [(say("  " + text), say(day, "dim"))]
+    if data.get("date"):
+        text += f" ({formats.short_day(date.fromisoformat(str(data['date'])), scene.today)})"
+    return wrapped(text, scene.width, indent="  ")
 
 
 def _projects(data: Data, scene: Scene) -> list[Line]:
     projects = list(data.get("projects") or [])
-    lines: list[Line] = []
-    stale = int(data.get("stale") or 0)
     shown = [project for project in projects if project.get("freshness") != "stale" or project.get("problem")]
-    lines += [_project(project, scene) for project in shown]
-    if stale:
-        text = ngettext("{n} stale of {total}", "{n} stale of {total}", stale).format(n=stale, total=len(projects))
-        names = ", ".join(str(p.get("name", "")) for p in projects if p.get("freshness") == "stale")
-        lines.append((Piece("  "), say(text, "warn"), say(f": {names}", "dim")))
-    elif not projects:
-        lines.append((say("  " + _("no projects found"), "dim"),))
-    return lines
+    if not projects:
+        return [(say("  " + _("no projects found"), "dim"),)]
+    return [_project(project, scene) for project in shown]
+
+
+def _stale(data: Data) -> Line:
+    projects = list(data.get("projects") or [])
+    stale = int(data.get("stale") or 0)
+    if not stale:
+        return ()
+    text = ngettext("{n} stale of {total}", "{n} stale of {total}", stale).format(n=stale, total=len(projects))
+    names = ", ".join(str(p.get("name", "")) for p in projects if p.get("freshness") == "stale")
+    return (say(text, "warn"), say(f": {names}", "dim"))
 
 
 def _project(project: Data, scene: Scene) -> Line:
@@ -245,27 +276,20 @@ def _project(project: Data, scene: Scene) -> Line:
 
 
 def _docker(data: Data, scene: Scene) -> list[Line]:
-    running = int(data.get("running") or 0)
-    lines: list[Line] = [(say("  " + _("{n} running of {total}").format(n=running, total=data.get("total", running))),)]
-    lines += [
+    return [
         (Piece("  ✗ ", "bad"), say(f"{problem.get('name', '')}: {said(str(problem.get('problem', '')))}", "warn"))
         for problem in data.get("problems") or []
     ]
-    return lines
+
+
+def _running(data: Data) -> Line:
+    running = int(data.get("running") or 0)
+    return (say(_("{n} running of {total}").format(n=running, total=data.get("total", running))),)
 
 
 def _finance(data: Data, scene: Scene) -> list[Line]:
     currency = str(data.get("currency") or "")
-
-    def money(name: str, signed: bool = False) -> str:
-        return formats.money(str(data[name]), currency, signed=signed)
-
     lines: list[Line] = []
-    if data.get("income") is not None and data.get("expenses") is not None:
-        text = _("{income} in · {expenses} out").format(income=money("income"), expenses=money("expenses"))
-        if data.get("balance") is not None:
-            text += f" · {money('balance', True)}"
-        lines.append((say("  " + text),))
     for budget in data.get("budgets") or []:
         if budget.get("level") in ("warning", "critical"):
             text = _("{category} budget at {percent} %").format(
@@ -279,6 +303,19 @@ def _finance(data: Data, scene: Scene) -> list[Line]:
             (say("  " + _("due"), "dim"), say(f"  {item.get('description', '')}  {amount}  "), say(day, "dim"))
         )
     return lines
+
+
+def _flows(data: Data) -> Line:
+    if data.get("income") is None or data.get("expenses") is None:
+        return ()
+
+    def money(name: str, signed: bool = False) -> str:
+        return formats.money(str(data[name]), str(data.get("currency") or ""), signed=signed)
+
+    text = _("{income} in · {expenses} out").format(income=money("income"), expenses=money("expenses"))
+    if data.get("balance") is not None:
+        text += f" · {money('balance', True)}"
+    return (say(text),)
 
 
 def queue_sentence(data: Data, hub_state: str, since: str, now: datetime) -> str:
@@ -312,7 +349,7 @@ def _plain_tasks(data: Data, scene: Scene) -> list[Line]:
     items = next((value for value in data.values() if isinstance(value, list)), [])
     if not items:
         return [(say("  " + _("none"), "dim"),)]
-    return [_task(item, "", "", scene) for item in items]
+    return _task_lines([(item, "  ", "dim") for item in items], scene)
 
 
 def _insights(data: Data, scene: Scene) -> list[Line]:
@@ -361,6 +398,13 @@ _DRAW: dict[str, Callable[[Data, Scene], list[Line]]] = {
     "commits": _commits,
 }
 
+_SUMMARY: dict[str, Callable[[Data], Line]] = {
+    "tasks": _open_count,
+    "projects": _stale,
+    "docker": _running,
+    "finance": _flows,
+}
+
 __all__ = [
     "EVENING",
     "MORNING",
@@ -370,5 +414,6 @@ __all__ = [
     "operation_word",
     "queue_sentence",
     "state_note",
+    "summary",
     "title_of",
 ]

@@ -59,7 +59,7 @@ def test_numbers_money_dates_and_ages_in_both_languages() -> None:
     )  # fmt: skip
     assert said["pt_BR"] == (
         "1.234,5", "R$ 3.200", "US$ 19,99", "99,2 %", "segunda-feira, 30 de novembro", "qui 3 dez", "amanhã",
-        "1 dia atrasada", "2 dias atrasada", "2 h", "dom 29 nov 21:40",
+        "1 dia de atraso", "2 dias de atraso", "2 h", "dom 29 nov 21:40",
     )  # fmt: skip
 
 

@@ -157,6 +157,7 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
             HeaderState(
                 f"{day}{formats.clock(now)} · {period}",
                 state_piece(live.hub, now if live.assistant is not None else None),
+                f"{formats.short_day(now.date())} · {formats.clock(now)}" if live.assistant is not None else "",
                 status.pending_total if status else 0,
                 status.dead_letters + status.conflicts if status else 0,
             )

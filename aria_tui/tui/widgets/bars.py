@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textual import events
 
 from aria_tui.locale import _
-from aria_tui.tui.commands import Command, keys_of, shown_key
+from aria_tui.tui.commands import BY_ID, Command, keys_of, shown_key
 from aria_tui.tui.content import Line, Piece, between, cell_width, cropped, line_width, say, wrapped
 from aria_tui.tui.messages import CommandWanted, PaneWanted
 from aria_tui.tui.widgets.lines import Lines
@@ -19,6 +19,8 @@ class HeaderState:
 
     moment: str
     hub: Piece
+    short: str = ""
+    """The moment in fewer words, for a narrow screen."""
     waiting: int = 0
     attention: int = 0
 
@@ -35,12 +37,15 @@ class Header(Lines):
 
     def lines_for(self, width: int) -> tuple[Line, ...]:
         state = self._state
-        left = (Piece(" ARIA ", "title"), Piece("  "), say(state.moment))
+        name: Line = (Piece(" ARIA ", "title"), Piece("  "))
         right: Line = (state.hub,)
         if state.waiting:
             right += (Piece(f"   ⇡ {state.waiting}", "accent"),)
         if state.attention:
             right += (Piece(f"   ⚠ {state.attention}", "warn"),)
+        left = (*name, say(state.moment))
+        if line_width(left) + line_width(right) + 2 > width and state.short:
+            left = (*name, say(state.short))
         return (between(left, (*right, Piece(" ")), width),)
 
     def on_click(self, event: events.Click) -> None:
@@ -63,7 +68,10 @@ class Footer(Lines):
         for command in sorted(commands, key=lambda command: command.id in pinned):
             if keys := keys_of(command, remapped):
                 label = labels.get(command.id) or _(command.label)
-                items.append((command.id, (Piece(shown_key(keys[0]), "key"), say(f" {label}"), Piece("  "))))
+                shown = shown_key(keys[0])
+                if command.pair and (others := keys_of(BY_ID[command.pair[0]], remapped)):
+                    shown, label = f"{shown} {shown_key(others[0])}", _(command.pair[1])
+                items.append((command.id, (Piece(shown, "key"), say(f" {label}"), Piece("  "))))
         if tuple(items) != self._items:
             self._items = tuple(items)
             self._pinned = sum(command.id in pinned for command in commands)
@@ -75,10 +83,9 @@ class Footer(Lines):
         room = width - 1 - sum(line_width(pieces) for _id, pieces in self._items[count:])
         kept = []
         for item in self._items[:count]:
-            room -= line_width(item[1])
-            if room < 0:
-                break
-            kept.append(item)
+            if (size := line_width(item[1])) <= room:
+                room -= size
+                kept.append(item)
         return [*kept, *self._items[count:]]
 
     def lines_for(self, width: int) -> tuple[Line, ...]:
@@ -113,7 +120,8 @@ class PaneTabs(Lines):
     def lines_for(self, width: int) -> tuple[Line, ...]:
         line: Line = ()
         for name, title in self._tabs:
-            line += (say(f" {title} ", "chosen" if name == self._active else "dim"), Piece(" "))
+            chosen = name == self._active
+            line += (say(f"[{title}]" if chosen else f" {title} ", "chosen" if chosen else "dim"), Piece(" "))
         return (cropped(line, width),)
 
     def on_click(self, event: events.Click) -> None:

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from aria_tui.locale import _
 from aria_tui.models import Alert, Section
 from aria_tui.tui.content import Line, Piece, between, line_width, say
-from aria_tui.tui.sections import EVENING, MORNING, Scene, alert_lines, body, state_note, title_of
+from aria_tui.tui.sections import EVENING, MORNING, Scene, alert_lines, body, state_note, summary, title_of
 from aria_tui.tui.widgets.lines import RowList
 from aria_tui.tui.widgets.pane import Pane
 
@@ -38,10 +38,11 @@ class BriefingState:
 class _BriefingRows:
     """Rows with keys ``section`` for a heading and ``section:n`` for a line in it."""
 
-    def __init__(self, state: BriefingState, width: int) -> None:
+    def __init__(self, state: BriefingState, width: int, height: int) -> None:
         self.rows: list[tuple[str | None, Line]] = []
+        self._starts: list[int] = []
         self.targets: dict[str, str] = {}
-        scene = Scene(max(10, width - 1), state.now, state.today)
+        scene = Scene(max(10, width), state.now, state.today)
         for number, text in enumerate(state.extra):
             self.rows.append((f"extra:{number}", (say(text, "accent"),)))
         for number, (alert, line) in enumerate(alert_lines(state.alerts, scene.width, state.now)):
@@ -55,28 +56,37 @@ class _BriefingRows:
         names += [name for name in have if name not in order and name != "alerts"]
         for name in names:
             self._add(name, have.get(name), state, scene)
+        if len(self.rows) + len(self._starts) - 1 <= height:  # a line between the sections, where there is room
+            for start in reversed(self._starts[1:]):
+                self.rows.insert(start, (None, ()))
         self._index = {key: number for number, (key, _line) in enumerate(self.rows) if key}
 
     def _add(self, name: str, section: Section | None, state: BriefingState, scene: Scene) -> None:
         if section is None:
             if name != "yesterday":
-                self.rows.append((name, (say(title_of(name), "title"), say("  …", "dim"))))
+                self._start((name, (say(title_of(name), "title"), say("  …", "dim"))))
             return
         if section.state == "not_configured" or (name == "yesterday" and not section.data and section.state == "ok"):
             return
         folded = name in state.folded
         note = state_note(section, state.now)
-        style = "warn" if section.state in ("unavailable", "partial") else "dim"
+        note_piece = say(note, "warn" if section.state in ("unavailable", "partial") else "dim")
         lines = body(section, scene)
-        left = (Piece("▸ " if folded else "", "dim"), say(title_of(name), "title"))
-        if len(lines) == 1 and not folded and not note:
-            one = (*left, *lines[0])  # a section of one line stands beside its title, where both fit
-            if line_width(one) <= scene.width:
-                self.rows.append((name, one))
-                return
-        self.rows.append((name, between(left, (say(note, style),), scene.width)))
+        title: Line = (Piece("▸ " if folded else "", "dim"), say(title_of(name), "title"))
+        beside = summary(section)
+        if beside:
+            beside = (Piece("  "), *beside)
+        elif len(lines) == 1 and not folded and not note:
+            beside, lines = lines[0], []  # a section of one line stands beside its title
+        if beside and line_width((*title, *beside)) + bool(note) + line_width((note_piece,)) > scene.width:
+            lines, beside = [beside, *lines], ()
+        self._start((name, between((*title, *beside), (note_piece,), scene.width) if note else (*title, *beside)))
         if not folded:
             self.rows += [(f"{name}:{number}", line) for number, line in enumerate(lines)]
+
+    def _start(self, heading: tuple[str, Line]) -> None:
+        self._starts.append(len(self.rows))
+        self.rows.append(heading)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -118,7 +128,7 @@ class BriefingPane(Pane):
 
     def _draw(self) -> None:
         if self._state is not None:
-            self._rows = _BriefingRows(self._state, self.rows.size.width)
+            self._rows = _BriefingRows(self._state, self.rows.text_width, self.rows.size.height)
             self.rows.show(self._rows)
 
     def on_resize(self, event: events.Resize) -> None:

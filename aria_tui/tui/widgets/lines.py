@@ -146,6 +146,12 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         """The row number under the cursor."""
         return self._cursor
 
+    @property
+    def text_width(self) -> int:
+        """Cells for a row's text: without the cursor's column, and without the scroll bar's whether it is there or not,
+        so that lines don't change their layout when the list grows."""
+        return max(0, self.outer_size.width - 2)
+
     def show(self, rows: Rows) -> None:
         """Draws other rows; the cursor stays on its key, else on its place, and the view stays still around it."""
         before = self._cursor
@@ -232,7 +238,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         index = self.scroll_offset.y + y
         if index >= len(self._rows):
             return Strip.blank(width, base)
-        line = self._rows.line(index, width - 1)
+        line = self._rows.line(index, self.text_width)
         current = index == self._cursor and self._rows.key(index) is not None
         if current and self.has_focus:
             base += line_styles(self.app)["cursor"]

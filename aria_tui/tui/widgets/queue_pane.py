@@ -58,8 +58,9 @@ class QueueTabs(Lines):
         line: Line = ()
         for name, title in self._titles():
             attention = name in ("dead", "conflicts") and not title.endswith(" 0")
-            style = "chosen" if name == self._tab else "warn" if attention else "dim"
-            line += (say(f" {title} ", style), Piece(" "))
+            chosen = name == self._tab
+            style = "chosen" if chosen else "warn" if attention else "dim"
+            line += (say(f"[{title}]" if chosen else f" {title} ", style), Piece(" "))
         return (cropped(line, width),)
 
     def on_click(self, event: events.Click) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -58,7 +58,7 @@ def test_each_example_runs_as_it_is_written(aria: Aria, hub: HubProcess) -> None
     needs.program("bash")
     programs = aria.root / "bin"
     programs.mkdir()
-    for name, script in (("aria", f'exec "{sys.executable}" -m aria_tui "$@"'), ("systemctl", "exit 0")):
+    for name, script in (("aria", f'exec {shlex.join(aria.command)} "$@"'), ("systemctl", "exit 0")):
         (programs / name).write_text(f"#!/bin/sh\n{script}\n")
         (programs / name).chmod(0o755)
     aria.use(hub.url, hub.token)

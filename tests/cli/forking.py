@@ -92,9 +92,9 @@ def _run(wire: socket.socket) -> None:
         order, streams, _flags, _address = socket.recv_fds(wire, 1 << 20, 3)
         arguments, environment, folder = json.loads(order)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for number, stream in enumerate(streams):
-            os.dup2(stream, number)
-            os.close(stream)
+        for number, given in enumerate(streams):
+            os.dup2(given, number)
+            os.close(given)
         os.environ.clear()
         os.environ.update(environment)
         os.chdir(folder)

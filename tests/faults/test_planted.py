@@ -20,7 +20,7 @@ def suite_with(name: str) -> subprocess.CompletedProcess[str]:
     """The tests that are meant to catch a plant, in a process of their own that has it."""
     _, file = PLANTS[name]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-p", "tests.faults.planted", "--tb=line", str(HERE / file)],
+        [sys.executable, "-m", "pytest", "-n", "0", "-x", "-p", "tests.faults.planted", "--tb=line", str(HERE / file)],
         env={**os.environ, VARIABLE: name}, cwd=HERE.parents[1], capture_output=True, text=True, timeout=120,
     )  # fmt: skip
 

@@ -160,6 +160,21 @@ async def test_an_operation_that_was_sent_is_never_folded_or_changed(world: Worl
     await world.settle()
 
 
+async def test_a_row_that_was_sent_stays_sent_when_its_next_try_reaches_nobody(world: World) -> None:
+    """A batch ends in doubt and is halved; its second half then meets a closed port, and is edited meanwhile."""
+    await world.insight(offline=True)
+    task = await world.add_task(offline=True)
+    world.forced = ["", "timeout_after", "", "", "refused"]  # meta, both, ready, the first alone, the second alone
+    await world.drain()
+    world.hub_is_up = False
+    await world.edit(the_task(world), offline=True)
+    world.hub_is_up = True
+    world.clock.advance(60)
+    await world.drain()
+    assert [operation for _, operation, _ in sent_of(world, task)] == ["create_task", "create_task", "update_task"]
+    await world.settle()
+
+
 async def test_update_complete_delete_walk_behind_a_create_in_doubt(world: World) -> None:
     """Through a Hub that answers 503, cuts the line, and then answers."""
     world.forced = ["", "cut"]

@@ -68,8 +68,12 @@ def reason_words(item: QueueItem, now: datetime, *, short: bool = False) -> str:
         return _("Hub offline")
     if short and item.reason_code == "in_doubt":
         return _("in doubt")
+    if short and item.reason_code == "paused":
+        return _("sign-in needed")
     args = item.reason_args
     at = formats.when(args.get("at") or item.next_attempt_at, now)
+    if short and item.reason_code in ("backoff", "retry_after") and at:
+        return _("again at {time}").format(time=at)
     match item.reason_code:
         case "sending":
             return _("sending")
@@ -123,7 +127,7 @@ class QueueRows:
             return (say("…", "dim"),)
         number, operation = len(str(row.id)) + 1, 12 if width >= 50 else 9
         age = 7 if width >= 60 else 0
-        last, style = self._last(row, width < 70)
+        last, style = self._last(row, width < 90)
         reason = min(max(10, len(last)), max(8, (width - number - operation - age) * (5 if width >= 70 else 4) // 9))
         title = width - number - operation - age - reason - 1
         pieces = [

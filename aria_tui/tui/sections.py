@@ -182,18 +182,19 @@ def _open_count(data: Data) -> Line:
 
 
 def _tasks(data: Data, scene: Scene) -> list[Line]:
-    found = [
-        (task, mark, style)
-        for name, mark, style in (
-            ("overdue", "  ", "bad"),
-            ("due_today", "  ", "warn"),
-            ("in_progress", "▶ ", "dim"),
-            ("other", "  ", "dim"),
-            ("waiting", "⇡ ", "dim"),
-        )
-        for task in data.get(name) or []
-    ]
-    return _task_lines(found, scene)
+    """By due date and priority; what waits in the queue bears its mark, and stands last where it is nowhere else."""
+    waiting = {task.get("id"): task for task in data.get("waiting") or []}
+    found = []
+    for name, mark, style in (
+        ("overdue", "  ", "bad"),
+        ("due_today", "  ", "warn"),
+        ("in_progress", "▶ ", "dim"),
+        ("other", "  ", "dim"),
+    ):
+        found += [
+            (task, mark if waiting.pop(task.get("id"), None) is None else "⇡ ", style) for task in data.get(name) or []
+        ]
+    return _task_lines([*found, *((task, "⇡ ", "dim") for task in waiting.values())], scene)
 
 
 def _task_lines(found: list[tuple[Data, str, str]], scene: Scene) -> list[Line]:

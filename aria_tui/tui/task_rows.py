@@ -90,7 +90,7 @@ class TaskRows:
         self._due = {day: visible(formats.due(day, today)) for day in {task.due_date for task in self.tasks} if day}
         self._widths = (
             max((cell_width(visible(name)) for name in {task.project_name for task in self.tasks} if name), default=0),
-            min(15, max((cell_width(word) for word in self._due.values()), default=0)),
+            min(18, max((cell_width(word) for word in self._due.values()), default=0)),
             min(8, max((cell_width(priority_word(p)) for p in {task.priority for task in self.tasks}), default=0)),
         )
 

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 
 from aria_tui.locale import _
 from aria_tui.models import Alert, Section
-from aria_tui.tui.content import Line, Piece, between, line_width, say
+from aria_tui.tui.content import Line, Piece, between, line_width, say, wrapped
 from aria_tui.tui.sections import EVENING, MORNING, Scene, alert_lines, body, state_note, summary, title_of
 from aria_tui.tui.widgets.lines import RowList
 from aria_tui.tui.widgets.pane import Pane
@@ -79,7 +79,8 @@ class _BriefingRows:
         elif len(lines) == 1 and not folded and not note:
             beside, lines = lines[0], []  # a section of one line stands beside its title
         if beside and line_width((*title, *beside)) + bool(note) + line_width((note_piece,)) > scene.width:
-            lines, beside = [beside, *lines], ()
+            words = "".join(piece.text for piece in beside).strip()
+            lines, beside = [*wrapped(words, scene.width, beside[-1].style, indent="  "), *lines], ()
         self._start((name, between((*title, *beside), (note_piece,), scene.width) if note else (*title, *beside)))
         if not folded:
             self.rows += [(f"{name}:{number}", line) for number, line in enumerate(lines)]

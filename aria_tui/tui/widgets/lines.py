@@ -153,14 +153,20 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         return max(0, self.outer_size.width - 2)
 
     def show(self, rows: Rows) -> None:
-        """Draws other rows; the cursor stays on its key, else on its place, and the view stays still around it."""
+        """Draws other rows; the cursor stays on its key, else on its place, and the view stays still around it
+        (where the cursor was on the first row, the view stays at the top)."""
         before = self._cursor
+        at_top = (
+            self.scroll_offset.y == 0
+            and before <= 4
+            and all(self._rows.key(row) is None for row in range(min(before, len(self._rows))))
+        )
         self._rows = rows
         found = rows.find(self._key) if self._key is not None else None
         self._cursor = max(0, min(before if found is None else found, len(rows) - 1))
         self._settle(1)
         self.virtual_size = Size(self.size.width, len(rows))
-        if (shift := self._cursor - before) and found is not None:
+        if (shift := self._cursor - before) and found is not None and not at_top:  # at the top one sees what comes in
             self.scroll_to(y=self.scroll_offset.y + shift, animate=False, force=True)
         self._keep_visible()
         self.refresh()

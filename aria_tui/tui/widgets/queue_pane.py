@@ -119,11 +119,11 @@ class QueuePane(Pane):
             return _("unavailable")
         parts = [_("{n} waiting").format(n=counts[0])]
         if counts[1]:
-            parts.append(_("{n} dead").format(n=counts[1]))
+            parts.append(ngettext("{n} dead", "{n} dead", counts[1]).format(n=counts[1]))
         if counts[2]:
             parts.append(ngettext("{n} conflict", "{n} conflicts", counts[2]).format(n=counts[2]))
         if state.status is not None and state.status.held:
-            parts.append(_("{n} held").format(n=state.status.held))
+            parts.append(ngettext("{n} held", "{n} held", state.status.held).format(n=state.status.held))
         if state.status is not None and state.status.paused:
             parts.append(_("paused"))
         return " · ".join(parts)

@@ -89,7 +89,8 @@ class Progress(Lines):
         counts: list[Piece] = []
         if progress.current:
             counts.append(say(progress.current))
-        right = [say(_("{n} delivered").format(n=progress.synced + progress.superseded), "good")]
+        delivered = progress.synced + progress.superseded
+        right = [say(ngettext("{n} delivered", "{n} delivered", delivered).format(n=delivered), "good")]
         if progress.failed:
             right.append(say(" · " + _("{n} failed").format(n=progress.failed), "bad"))
         if progress.conflicts:

@@ -69,7 +69,7 @@ class TasksPane(Pane):
         if state.headline:
             parts.append(state.headline)
         else:
-            count = sum(is_open(task) for task in state.tasks)
+            count = sum(is_open(task) and task.mark != "deleted" for task in state.tasks)
             parts.append(ngettext("{n} open", "{n} open", count).format(n=count))
         return " · ".join(parts)
 

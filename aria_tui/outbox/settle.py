@@ -65,10 +65,13 @@ async def still_there(connection: aiosqlite.Connection, rows: Sequence[Row]) -> 
 
 async def unmark(connection: aiosqlite.Connection, rows: Sequence[Row], reason: str, *, reached: bool) -> None:
     """An attempt that did nothing at the Hub: each row is as it was before. Where the request ``reached`` nobody, what
-    had never been sent still has never been sent."""
-    sent = "sent_at" if reached else "CASE WHEN ?1 IS NULL THEN NULL ELSE sent_at END"
+    had never been sent still has never been sent; a row in memory may be older than its last attempt, so the count of
+    tries in the file decides."""
+    only = "?1 IS NULL AND tries <= 1"
+    sent = "sent_at" if reached else f"CASE WHEN {only} THEN NULL ELSE sent_at END"
     await connection.executemany(
-        f"UPDATE queue SET sent_at = {sent}, tries = tries - (NOT ?2), why = ?3, due = ?4, due_boot = ?5, error = ?6"  # noqa: S608
+        f"UPDATE queue SET sent_at = {sent}, tries = tries - (NOT ?2),"  # noqa: S608
+        f" why = CASE WHEN {only} THEN ?3 ELSE ifnull(?3, 'in_doubt') END, due = ?4, due_boot = ?5, error = ?6"
         " WHERE id = ?7 AND synced_at IS NULL",
         [(row.sent_at, reached, row.why, row.due, row.due_boot, reason, row.id) for row in rows],
     )

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from aria_tui.locale import _, formats
 from aria_tui.models import QueueItem
-from aria_tui.tui.content import Line, Piece, fit, say
+from aria_tui.tui.content import Line, Piece, cell_width, fit, say, visible
 from aria_tui.tui.pages import Pages
 
 _REASON_STYLE = {
@@ -128,7 +128,8 @@ class QueueRows:
         number, operation = len(str(row.id)) + 1, 12 if width >= 50 else 9
         age = 7 if width >= 60 else 0
         last, style = self._last(row, width < 90)
-        reason = min(max(10, len(last)), max(8, (width - number - operation - age) * (5 if width >= 70 else 4) // 9))
+        share = 6 if self._kind in ("dead", "conflicts") else 5 if width >= 70 else 4
+        reason = min(max(10, cell_width(visible(last))), max(8, (width - number - operation - age) * share // 9))
         title = width - number - operation - age - reason - 1
         pieces = [
             fit(str(row.id), number, "dim"),

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import sqlite3
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from aria_tui.models import QueueItem
 from aria_tui.tui.pages import PAGE, Pages
+from tests.helpers.hub import HubProcess
+from tests.helpers.proxy import FaultProxy, Request, is_write
 from tests.tui.conftest import configured, until
 
 
@@ -141,9 +149,6 @@ def test_a_journal_that_grew_by_more_than_a_page_is_read_anew() -> None:
 
 async def test_a_stranger_s_megabyte_is_shown_without_effort(dashboard: Any, tmp_path: Any) -> None:
     """One line of a megabyte and a note of 10,000 lines, put into the file by another program."""
-    import json
-    import sqlite3
-
     async with dashboard(config=configured(away=True)) as running:
         await running.assistant.capture_insight("ours", offline=True)
         with sqlite3.connect(tmp_path / "home" / "queue.db", timeout=20) as file:
@@ -157,3 +162,55 @@ async def test_a_stranger_s_megabyte_is_shown_without_effort(dashboard: Any, tmp
         await running.sees("Queue row #", "capture_insight", "wide")
         await running.keys("end", "home", "escape")
         await running.sees("3 waiting")
+
+
+async def test_dead_letters_are_put_back_edited_and_delivered(
+    dashboard: Any, hub: HubProcess, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    """One row the Hub didn't like at first and takes the second time; one that is wrong and goes after an edit."""
+
+    def not_today(_request: Request, given: bytes) -> bytes:
+        document = json.loads(given.partition(b"\r\n\r\n")[2])
+        for result in document["results"]:
+            problem = {
+                "type": "/problems/validation",
+                "title": "Not accepted",
+                "status": 422,
+                "detail": "not today [/x]",
+            }
+            result.update(status="rejected", problem=problem)
+        return hub.says(document)
+
+    config = configured(hub=msgspec.structs.replace(configured().hub, url=proxy.url, token=hub.token))
+    config = msgspec.structs.replace(config, sync=msgspec.structs.replace(config.sync, automatic=False))
+    async with dashboard(config=config) as running:
+        await running.assistant.capture_insight("as it is", offline=True)
+        with contextlib.closing(sqlite3.connect(tmp_path / "home" / "queue.db", timeout=20)) as file, file:
+            payload = '{"title": "wrong", "priority": "SOON"}'
+            file.execute("INSERT INTO queue (operation, payload) VALUES ('create_task', ?)", (payload,))
+        proxy.add("rewrite", when=is_write, rewrite=not_today)
+        await running.keys("s")
+        await running.sees("2 dead", "0 waiting")
+        proxy.clear()
+        await running.keys("4", "right")
+        await running.sees("not today [/x]", "as it is", "wrong")
+        await running.keys("home", "R")
+        await running.told("1 row put back")
+        await running.sees("1 waiting", "1 dead")
+        await running.keys("s")
+        await running.sees("0 waiting", "1 dead")
+        assert [insight["content"] for insight in hub.all("insights")] == ["as it is"]
+        await running.keys("home", "enter")
+        await running.sees("Queue row #2", "priority")
+        await running.keys("e")
+        await until(lambda: running.app.screen.query("#payload"))
+        field = running.app.screen.query_one("#payload")
+        field.text = field.text.replace("SOON", "URGENT").replace("wrong", "right")
+        await running.keys("ctrl+s")
+        await until(lambda: not running.app.screen.query("#payload"))
+        await running.keys("escape")
+        await until(lambda: type(running.app.screen).__name__ == "DashboardScreen")
+        await running.keys("s")
+        await until(lambda: hub.count("tasks") == 1, "the task to arrive")
+        assert [(task["title"], task["priority"]) for task in hub.all("tasks")] == [("right", "URGENT")]
+        await running.sees("0 waiting", "no dead letters")

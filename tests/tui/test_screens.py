@@ -10,7 +10,7 @@ import pytest
 from aria_tui.assistant import Assistant
 from aria_tui.tui.config_file import save, with_keys
 from tests.helpers.hub import HubProcess
-from tests.tui.conftest import Running, configured, until
+from tests.tui.conftest import AWAY, Running, configured, until
 
 SIZES = [(60, 20), (80, 24), (120, 40), (200, 60)]
 
@@ -124,6 +124,20 @@ def test_keys_are_written_into_a_configuration_without_touching_the_rest(tmp_pat
     assert (config.hub.url, config.hub.token, config.sync.automatic) == ("https://hub.example.com", "abc", False)
 
 
+async def test_a_hub_that_is_not_there_is_not_saved(dashboard: Any, tmp_path: Any) -> None:
+    async with dashboard() as running:
+        await running.keys("c")
+        await until(lambda: kind(running) == "ConnectForm")
+        wrong = "the address begins with https://"
+        for address, words in ((AWAY, "not saved"), ("not an address", wrong), ("ftp://127.0.0.1", wrong)):
+            running.app.screen.query_one("#url").value = address
+            await running.keys("ctrl+s")
+            await running.sees(words)
+            assert not (tmp_path / "home" / "config.toml").exists() and running.app.new_config is None
+            assert kind(running) == "ConnectForm"
+            running.app.screen.show_error("")
+
+
 async def test_settings_show_each_source_and_no_secret(dashboard: Any) -> None:
     async with dashboard(config=configured(away=True)) as running:
         await running.keys("comma")
@@ -148,12 +162,16 @@ async def test_the_first_run_panel_comes_once_and_takes_no_keys(dashboard: Any) 
 
 async def test_the_session_is_remembered(dashboard: Any) -> None:
     async with dashboard() as running:
-        await running.keys("T", "3", "2", "O", "g")
+        await running.keys("2", "slash")
+        await running.text("kept")
+        await running.keys("enter", "T", "3", "2", "O", "g")
         await running.keys("1", "home", "space", "4")
     async with dashboard() as again:
         assert again.app.theme == "aria-light"
         assert again.app.screen._active == "queue"
         assert (again.app.screen._choice.sort, again.app.screen._choice.grouped) == ("priority", True)
+        assert again.app.screen._choice.filter == "kept"
+        await again.sees("/kept")
         assert again.app.screen._folded
 
 

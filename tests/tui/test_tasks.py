@@ -218,3 +218,36 @@ async def test_offline_tasks_are_not_guessed_and_the_last_list_is_a_key_away(das
         await running.assistant.create_task("new while away")
         running.app.live.ask("tasks")
         await running.sees("⇡ new while away")
+
+
+async def test_the_last_ten_actions_are_taken_back_in_turn_and_no_more(dashboard: Any) -> None:
+    """The oldest of eleven is out of reach; a delivered delete comes back as a new task with the old one's fields."""
+    async with dashboard() as running:
+        for number in range(11):
+            fields = {"project": f"p{number}", "due": "2030-01-01", "tags": ["a", "b"], "description": f"d{number}"}
+            await running.assistant.create_task(f"task {number:02}", priority="LOW", **fields)
+        before = {task.title: task for task in (await running.assistant.list_tasks()).tasks}
+        running.app.live.ask("tasks")
+        await running.sees("11 open", "task 10")
+        await running.keys("2", "O", "O", "home")
+        await running.sees("by title")
+        for left in range(11, 0, -1):
+            await running.keys("home", "d")
+            await until_async(lambda left=left: count(running, left - 1))
+            await until(lambda left=left: len(running.app.screen.tasks_pane._rows.tasks) == left - 1, "the row to go")
+        for back in range(1, 11):
+            await running.keys("u")
+            await until_async(lambda back=back: count(running, back))
+        await running.keys("u")
+        await running.told("nothing to take back")
+        after = {task.title: task for task in (await running.assistant.list_tasks()).tasks}
+        assert set(after) == set(before) - {"task 00"}
+        for title, task in after.items():
+            was = before[title]
+            assert task.id != was.id
+            for field in "project_name", "due_date", "priority", "description", "tags", "status":
+                assert getattr(task, field) == getattr(was, field), (title, field)
+
+
+async def count(running: Any, number: int) -> bool:
+    return len((await running.assistant.list_tasks()).tasks) == number

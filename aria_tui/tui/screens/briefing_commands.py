@@ -14,6 +14,7 @@ from aria_tui.errors import AriaError
 from aria_tui.locale import _, formats
 from aria_tui.models import BriefingDoc, Section
 from aria_tui.tui.screens.base import AriaScreen
+from aria_tui.tui.screens.task_commands import unavailable_words
 from aria_tui.tui.widgets.briefing_pane import BriefingPane, BriefingState
 
 log = logging.getLogger(__name__)
@@ -87,8 +88,12 @@ class BriefingCommands(AriaScreen):
         if section.name == "queue" and live.queue is not None:
             hub = {"state": live.hub.state, "since": live.hub.since}
             return replace(queue_section(live.queue), data={**queue_section(live.queue).data, "hub": hub})
-        if section.name == "tasks" and live.tasks is not None and live.tasks_problem is None:
-            return replace(section, data=tasks_data(live.shown_tasks(), self.now.date()))
+        if section.name == "tasks" and live.tasks is not None:
+            data = tasks_data(live.shown_tasks(), self.now.date())
+            if live.tasks_problem is None:
+                return replace(section, data=data)
+            reason = unavailable_words(live.tasks_problem)
+            return replace(section, state="unavailable", reason=reason, data={"waiting": data.get("waiting") or []})
         return section
 
     def _shown_day(self) -> date:

@@ -33,11 +33,12 @@ class FirstRun(Lines):
         return (*wrapped(text, max(10, width)), choices)
 
     def on_click(self, event: events.Click) -> None:
-        if event.y != len(self.lines_for(self.size.width)) - 1:
+        inside = event.get_content_offset(self)
+        if inside is None or inside.y != len(self.lines_for(self.size.width)) - 1:
             return
         at = 0
         for name, pieces in self._choices():
             at += line_width(pieces)
-            if event.x < at:
+            if inside.x < at:
                 self.post_message(CommandWanted(name))
                 return

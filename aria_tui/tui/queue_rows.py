@@ -7,6 +7,7 @@ import json
 import re
 from datetime import datetime
 
+from aria_tui.hub._reasons import in_words
 from aria_tui.locale import _, formats
 from aria_tui.models import QueueItem
 from aria_tui.tui.content import Line, Piece, cell_width, fit, say, visible
@@ -100,6 +101,13 @@ def reason_words(item: QueueItem, now: datetime, *, short: bool = False) -> str:
     return item.reason
 
 
+def parked_words(reason: str) -> str:
+    """Why a row was parked, in the user's language as far as it is ours; the Hub's own words stay as they are."""
+    head, colon, why = reason.partition(": ")
+    known = {"rejected": _("rejected"), "changed on both sides": _("changed on both sides")}
+    return f"{known[head]}{colon}{in_words(why)}" if head in known else in_words(reason)
+
+
 class QueueRows:
     """Rows for a RowList over one of the queue's lists."""
 
@@ -152,5 +160,5 @@ class QueueRows:
             }.get(row.outcome, row.outcome)
             return f"{outcome} {formats.when(row.synced_at, self._now)}".strip(), "dim"
         if self._kind in ("dead", "conflicts"):
-            return row.reason or row.error or "", "bad" if self._kind == "dead" else "warn"
+            return parked_words(row.reason or row.error or ""), "bad" if self._kind == "dead" else "warn"
         return reason_words(row, self._now, short=short), _REASON_STYLE.get(row.reason_code, "dim")

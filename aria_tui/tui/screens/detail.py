@@ -10,7 +10,7 @@ from aria_tui.locale import _, formats
 from aria_tui.models import QueueItem
 from aria_tui.tui.bindings import bindings
 from aria_tui.tui.content import Line, fit, say, wrapped
-from aria_tui.tui.queue_rows import operation_word, reason_words
+from aria_tui.tui.queue_rows import operation_word, parked_words, reason_words
 from aria_tui.tui.screens.listing import ListingScreen
 from aria_tui.tui.wallclock import local_now
 
@@ -53,7 +53,7 @@ class DetailScreen(ListingScreen):
 
     def rows_for(self, width: int) -> list[tuple[str | None, Line]]:
         item, now = self._item, local_now()
-        reason = item.reason if self._tab != "waiting" else reason_words(item, now)
+        reason = reason_words(item, now) if self._tab == "waiting" else parked_words(item.reason)
         facts = [
             (_("operation"), item.operation),
             (_("why"), reason),

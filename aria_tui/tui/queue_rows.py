@@ -70,7 +70,7 @@ def reason_words(item: QueueItem, now: datetime, *, short: bool = False) -> str:
     if short and item.reason_code == "in_doubt":
         return _("in doubt")
     if short and item.reason_code == "paused":
-        return _("sign-in needed")
+        return _("sign-in needed") if item.reason_args else _("the Hub was restored")
     args = item.reason_args
     at = formats.when(args.get("at") or item.next_attempt_at, now)
     if short and item.reason_code in ("backoff", "retry_after") and at:
@@ -85,7 +85,9 @@ def reason_words(item: QueueItem, now: datetime, *, short: bool = False) -> str:
         case "retry_after" if at:
             return _("the Hub asked to wait until {time}").format(time=at)
         case "paused":
-            return _("paused: sign-in needed")
+            # A pause without arguments is a restored Hub's; one for a token names why.
+            restored = _("paused: the Hub was restored; run `aria queue verify`")
+            return _("paused: sign-in needed") if item.reason_args else restored
         case "in_doubt":
             return _("in doubt: sent, no answer came; goes again with the same key")
         case "offline" if args.get("since"):

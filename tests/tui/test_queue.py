@@ -12,6 +12,8 @@ import msgspec
 
 from aria_tui.models import QueueItem
 from aria_tui.tui.pages import PAGE, Pages
+from aria_tui.tui.queue_rows import reason_words
+from aria_tui.tui.wallclock import local_now
 from tests.helpers.hub import HubProcess
 from tests.helpers.proxy import FaultProxy, Request, is_write
 from tests.tui.conftest import configured, until
@@ -25,10 +27,23 @@ async def test_waiting_rows_say_why(dashboard: Any) -> None:
         shown = await running.sees("2 waiting", "Pagar DAS", "first idea", "Hub offline")
         assert "QUEUE: 2 waiting" in shown or "⇡ 2" in shown
         await running.keys("4", "enter")
-        await running.sees("Queue row #1", "create_task", '"title": "Pagar DAS"', "Hub offline since")
+        await running.sees("Queue row #1", "create_task", '│   "title": "Pagar DAS"', "Hub offline since")
         await running.keys("escape", "P")
         await running.sees("Sync plan", "2 operations", "new task")
         await running.keys("escape")
+
+
+def test_a_pause_says_whether_a_token_or_a_restored_hub_is_behind_it() -> None:
+    row = rows(1)[0]
+    token = msgspec.structs.replace(row, reason_code="paused", reason_args={"why": "token refused"})
+    restored = msgspec.structs.replace(row, reason_code="paused", reason="paused: …")
+    now = local_now()
+    assert [reason_words(token, now, short=short) for short in (False, True)] == [
+        "paused: sign-in needed", "sign-in needed",
+    ]  # fmt: skip
+    assert [reason_words(restored, now, short=short) for short in (False, True)] == [
+        "paused: the Hub was restored; run `aria queue verify`", "the Hub was restored",
+    ]  # fmt: skip
 
 
 async def test_discarding_is_asked_twice_and_takes_dependents_along(dashboard: Any) -> None:

@@ -58,14 +58,14 @@ class DetailScreen(ListingScreen):
             (_("operation"), item.operation),
             (_("why"), reason),
             (_("error"), item.error or ""),
-            (_("about"), item.entity),
+            (_("about"), self._about(item.entity)),
             (_("key"), item.op_id),
             (_("written"), f"{formats.when(item.created_at, now)} ({formats.age(item.created_at, now)})"),
             (_("attempts"), str(item.attempts)),
             (_("next attempt"), formats.when(item.next_attempt_at, now)),
             (_("delivered"), formats.when(item.synced_at, now)),
             (_("written by"), item.origin),
-            (_("for"), item.target),
+            (_("for"), self._target(item)),
         ]
         rows: list[tuple[str | None, Line]] = []
         for name, text in facts:
@@ -75,6 +75,21 @@ class DetailScreen(ListingScreen):
                 rows += [(None, (fit("", 14), *line)) for line in rest]
         rows += [(None, ()), (None, (say(_("Payload"), "title"),))]
         return rows + [(None, line) for text in _pretty(item.payload) for line in _laid_out(text, width)]
+
+    def _about(self, entity: str) -> str:
+        """The entity with its task's title, where that is known."""
+        task = next((task for task in self.aria.live.shown_tasks() if entity.endswith(task.id)), None)
+        return f"{task.title} ({entity})" if task is not None else entity
+
+    def _target(self, item: QueueItem) -> str:
+        """The Hub that the row is for, as a person knows it."""
+        hub = self.aria.live.hub
+        if item.reason_code == "held_target":
+            return item.reason_args.get("target", item.target)
+        if item.target == "embedded" or (hub.hub_id and hub.hub_id in item.target):
+            account = _("account {name}").format(name=hub.account) if hub.account else ""
+            return " · ".join(part for part in (hub.url or _("embedded, on this machine"), account) if part)
+        return item.target
 
     async def do_detail_retry(self) -> None:
         await self.aria.rows.retry(self._item)
@@ -99,6 +114,7 @@ def _pretty(payload: str) -> list[str]:
 def _laid_out(text: str, width: int) -> list[Line]:
     """Wrapped at words; a line of thousands of characters simply cut into pieces, which is quick at any length."""
     if len(text) < _LONG:
-        return wrapped(text, width)
+        bare = text.lstrip(" ")
+        return wrapped(bare, width, indent=" " * min(len(text) - len(bare), width // 2))
     step = width if text.isascii() else width // 2
     return [(say(text[at : at + step]),) for at in range(0, len(text), step)]

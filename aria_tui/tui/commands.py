@@ -123,6 +123,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("queue.edit", "e", N_("edit"), N_("Edit the row's payload"), "queue", True),
     Command("queue.discard", "d", N_("discard"), N_("Discard the row, asked twice"), "queue", True),
     Command("queue.export", "E", N_("export"), N_("Write the queue to a file of JSON lines"), "queue"),
+    Command("queue.verify", "V", N_("verify"), N_("Ask a restored Hub what it still has"), "queue"),
     Command("queue.plan", "P", N_("plan"), N_("Show what a sync would send"), "queue"),
     Command("queue.next_tab", "right,right_square_bracket", N_("next tab"), N_("Show the next list"), "queue"),
     Command(

@@ -70,7 +70,7 @@ def reason_words(item: QueueItem, now: datetime, *, short: bool = False) -> str:
     if short and item.reason_code == "in_doubt":
         return _("in doubt")
     if short and item.reason_code == "paused":
-        return _("sign-in needed") if item.reason_args else _("the Hub was restored")
+        return _("sign-in needed") if item.reason_args else _("Hub restored")
     args = item.reason_args
     at = formats.when(args.get("at") or item.next_attempt_at, now)
     if short and item.reason_code in ("backoff", "retry_after") and at:

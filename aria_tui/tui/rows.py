@@ -38,6 +38,25 @@ class RowActions:
         else:
             self._app.toast(_("no dead letter to put back"))
 
+    async def verify(self) -> None:
+        """Asks the Hub for what was delivered; what is missing is put back after a question."""
+        from aria_tui.tui.screens.confirm import ConfirmScreen
+
+        missing = len((await self._assistant.queue_verify())["missing"])
+        if not missing:
+            self._app.toast(_("nothing is missing"))
+        else:
+            question = ngettext(
+                "{n} delivered row is missing at the Hub. Send it again?",
+                "{n} delivered rows are missing at the Hub. Send them again?",
+                missing,
+            ).format(n=missing)
+            if not await self._app.push_screen_wait(ConfirmScreen(question, _("send again"))):
+                return
+            count = (await self._assistant.queue_verify(resend=True))["resent"]
+            self._app.toast(ngettext("{n} row put back", "{n} rows put back", count).format(n=count))
+        self._again()
+
     async def discard(self, item: QueueItem) -> bool:
         """Discards a row after a question; of a create with dependents after a second one. Gives whether it is gone."""
         from aria_tui.tui.screens.confirm import ConfirmScreen

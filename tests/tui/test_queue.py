@@ -42,7 +42,7 @@ def test_a_pause_says_whether_a_token_or_a_restored_hub_is_behind_it() -> None:
         "paused: sign-in needed", "sign-in needed",
     ]  # fmt: skip
     assert [reason_words(restored, now, short=short) for short in (False, True)] == [
-        "paused: the Hub was restored; run `aria queue verify`", "the Hub was restored",
+        "paused: the Hub was restored; run `aria queue verify`", "Hub restored",
     ]  # fmt: skip
 
 
@@ -229,3 +229,35 @@ async def test_dead_letters_are_put_back_edited_and_delivered(
         await until(lambda: hub.count("tasks") == 1, "the task to arrive")
         assert [(task["title"], task["priority"]) for task in hub.all("tasks")] == [("right", "URGENT")]
         await running.sees("0 waiting", "no dead letters")
+
+
+async def test_what_a_restored_hub_lost_is_sent_again_after_a_question(dashboard: Any, hub: HubProcess) -> None:
+    """An old copy of the Hub's file is put back: the screen says so, and `V` asks for what is missing."""
+    config = configured(hub=msgspec.structs.replace(configured().hub, url=hub.url, token=hub.token))
+    async with dashboard(config=config) as running:
+        await running.assistant.capture_insight("in the copy")
+        hub.stop()
+        copy = hub.file.read_bytes()
+        hub.start()
+        await running.assistant.hub_status()
+        await running.assistant.capture_insight("after the copy")
+        await running.assistant.hub_status()
+        assert hub.count("insights") == 2
+        hub.stop()
+        hub.file.write_bytes(copy)
+        for extra in "-wal", "-shm":
+            hub.file.with_name(hub.file.name + extra).unlink(missing_ok=True)
+        hub.start()
+        assert hub.count("insights") == 1
+        await running.assistant.hub_status()
+        await running.assistant.capture_insight("while it is paused", offline=True)
+        running.app.live.ask("queue")
+        await running.sees("Hub restored", "1 waiting · paused")
+        await running.keys("4", "V")
+        await running.sees("missing at the Hub. Send")
+        await running.keys("enter")
+        await running.told("put back")
+        await until(lambda: hub.count("insights") == 3, "all of it to be there again")
+        await running.sees("0 waiting")
+        await running.keys("V")
+        await running.told("nothing is missing")

@@ -151,6 +151,11 @@ class QueueCommands(AriaScreen):
         count = ngettext("{n} row exported to {file}", "{n} rows exported to {file}", len(lines))
         self.aria.toast(count.format(n=len(lines), file=file))
 
+    async def do_queue_verify(self) -> None:
+        """After the Hub was restored (queue.md, "Hub restored from a backup"): what is missing there goes again."""
+        if self.aria.live.assistant is not None:
+            await self.aria.rows.verify()
+
     def do_queue_plan(self) -> None:
         from aria_tui.tui.screens.plan import PlanScreen
 

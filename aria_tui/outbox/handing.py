@@ -20,12 +20,15 @@ class Insert:
 
     def __init__(self, row: NewRow) -> None:
         self.row = row
-        self.taken = self.withdrawn = False
+        self.taken = self.withdrawn = self.answered = False
         self.done: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
         self.over: asyncio.Future[None] | None = None
 
     def answer(self, outcome: Accepted | Exception) -> None:
         """Tells the caller, or one that was cancelled that it is over."""
+        # The caller's cancellation reaches it a turn of the loop after it reached ``done``: what is answered in
+        # between must not be waited for any more.
+        self.answered = True
         if self.over is not None:
             self.over.set_result(None)
         elif not self.done.done():

@@ -91,7 +91,7 @@ class Store:
         except asyncio.CancelledError:
             if not item.taken:
                 item.withdrawn = True
-            elif not item.done.done() or item.done.cancelled():
+            elif not item.answered:
                 item.over = asyncio.get_running_loop().create_future()
                 await finish(item.over)
             raise

@@ -16,6 +16,8 @@ from aria_tui.assistant import Assistant
 from aria_tui.config import Config, HubConfig, QueueConfig
 from aria_tui.errors import InvalidInput, NotSaved, QueueFull, QueueUnavailable
 from aria_tui.outbox.faults import explain
+from aria_tui.outbox.handing import Insert
+from aria_tui.outbox.inserting import Accepted, NewRow
 from aria_tui.outbox.store import Store
 from tests.outbox.bench import rows
 from tests.outbox.files import digests, locked, old_file
@@ -275,4 +277,30 @@ async def test_the_writer_lives_on_after_an_error_nobody_foresaw(tmp_path: Path)
     with pytest.raises(ZeroDivisionError):
         await store.write(broken)
     assert await store.read("SELECT count(*) FROM queue") == [(0,)]
+    await store.close()
+
+
+async def test_a_cancellation_that_meets_the_answer_half_way_is_not_waited_for(tmp_path: Path) -> None:
+    """The writer answers in the very turn of the loop in which the caller's future was cancelled."""
+    store = Store(tmp_path / "queue.db")
+    await store.open()
+    row = NewRow(
+        operation="capture_insight",
+        payload='{"content": "x"}',
+        created_at="2026-11-30T10:00:00Z",
+        op_id="key-1",
+        entity="insight:key-1",
+        origin="cli",
+        address="embedded",
+    )
+    waiting: list[Insert] = []
+    store._hand_in = waiting.append  # type: ignore[assignment,method-assign]
+    save = asyncio.ensure_future(store.insert(row))
+    await asyncio.sleep(0)
+    waiting[0].taken = True
+    save.cancel()
+    waiting[0].answer(Accepted(1, "embedded"))
+    with pytest.raises(asyncio.CancelledError):
+        async with asyncio.timeout(5):
+            await save
     await store.close()

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.benchmarks.measure import report
 
 SCRIPTS = (
-    "p1_start", "p2_commands", "p3_enqueue", "p4_drain", "p5_status", "p6_screen", "p7_hub", "p8_briefing",
+    "p1_start", "p2_commands", "p3_enqueue", "p4_drain", "p5_status", "p6_screen", "p7_hub", "p7_lists", "p8_briefing",
     "p9_memory", "backoff_picture",
 )  # fmt: skip
 

@@ -18,6 +18,8 @@ Job = Callable[[aiosqlite.Connection], Awaitable[T]]
 class Insert:
     """A caller's row on its way: withdrawn while nobody took it, waited for once it was taken."""
 
+    __slots__ = ("answered", "done", "over", "row", "taken", "withdrawn")
+
     def __init__(self, row: NewRow) -> None:
         self.row = row
         self.taken = self.withdrawn = self.answered = False

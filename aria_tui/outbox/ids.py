@@ -6,6 +6,8 @@ import os
 import time
 
 _last = 0
+_VARIANT = {f"{n:x}": "89ab"[n & 3] for n in range(16)}
+"""A random hexadecimal digit → one whose two high bits are 10."""
 
 
 def new_id() -> str:
@@ -15,10 +17,7 @@ def new_id() -> str:
     the clock did not move or went back.
     """
     global _last
-    stamp = time.time_ns() // 1_000_000 << 12 | (time.time_ns() % 1_000_000) * 4096 // 1_000_000
-    _last = stamp = max(stamp, _last + 1)
-    millis, fraction = stamp >> 12, stamp & 0xFFF
-    tail = int.from_bytes(os.urandom(8)) & (1 << 62) - 1
-    value = (millis & (1 << 48) - 1) << 80 | 7 << 76 | fraction << 64 | 2 << 62 | tail
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    millis, nanos = divmod(time.time_ns(), 1_000_000)
+    _last = stamp = max(millis << 12 | nanos * 4096 // 1_000_000, _last + 1)
+    head, tail = f"{stamp & (1 << 60) - 1:015x}", os.urandom(8).hex()
+    return f"{head[:8]}-{head[8:12]}-7{head[12:]}-{_VARIANT[tail[0]]}{tail[1:4]}-{tail[4:]}"

@@ -6,6 +6,8 @@ The target is looked up by the very statement that commits the row, so that no b
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,28 +19,32 @@ import msgspec
 from aria_tui.errors import InvalidInput, NotSaved, QueueFull
 
 _NAMES = (
-    "operation", "payload", "created_at", "op_id", "entity", "origin", "target", "base_version", "base", "asked",
+    "operation", "payload", "created_at", "op_id", "entity", "origin", "base_version", "base", "asked",
 )  # fmt: skip
 _COLUMNS = ", ".join(_NAMES)
-_TARGET = "ifnull((SELECT target FROM targets WHERE address = {0}), iif({0} = 'embedded', {0}, 'addr:' || {0}))"
-_MARKS = ", ".join(_TARGET.format(f"?{n}") if name == "target" else f"?{n}" for n, name in enumerate(_NAMES, 1))
-_FIELDS = ", ".join(
-    _TARGET.format(f"json_extract(value, '$[{n}]')") if name == "target" else f"json_extract(value, '$[{n}]')"
-    for n, name in enumerate(_NAMES)
-)
-_ROOM = "(SELECT total(waiting) FROM counters)"
-_ONE = f"INSERT INTO queue({_COLUMNS}) SELECT {_MARKS} WHERE {_ROOM} < ?{len(_NAMES) + 1} RETURNING id, op_id, target"
-_MANY = (
-    f"INSERT INTO queue({_COLUMNS}) SELECT {_FIELDS} FROM json_each(?1)"  # noqa: S608
-    f" WHERE {_ROOM} + ?2 <= ?3 ORDER BY key RETURNING id, op_id, target"
-)
+_TARGET = "ifnull((SELECT target FROM targets WHERE address = ?1), iif(?1 = 'embedded', ?1, 'addr:' || ?1))"
+NUMBERS = "SELECT id, op_id FROM queue WHERE op_id IN (SELECT value FROM json_each(?))"
+AT_ONCE = 256
+"""Rows that one statement inserts at most: a size of SQL text that is still quickly read."""
 
 
-NUMBERS = "SELECT id, op_id, ifnull(target, '') FROM queue WHERE op_id IN (SELECT value FROM json_each(?))"
+@functools.cache
+def _insert(rows: int) -> str:
+    """The statement that inserts ``rows`` rows if there is room for all: ?1 the address, ?2 the limit, then the rows.
+
+    As VALUES, and for one row without RETURNING: that takes half the time of JSON, and a tenth off a single save.
+    """
+    width = len(_NAMES)
+    marks = (f"({', '.join(f'?{3 + row * width + n}' for n in range(width))})" for row in range(rows))
+    names = ", ".join(f"column{n}" for n in range(1, width + 1))
+    return (
+        f"INSERT INTO queue({_COLUMNS}, target) SELECT {names}, {_TARGET} FROM (VALUES {', '.join(marks)})"  # noqa: S608
+        f" WHERE (SELECT total(waiting) FROM counters) + {rows} <= ?2{' RETURNING id, op_id' if rows > 1 else ''}"
+    )
 
 
-class NewRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A row to be accepted, in the order of the columns.
+class NewRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row to be accepted.
 
     ``address``: where it is to go, as ``targets.address`` names it; it is stored as the target that is bound there.
     ``asked``: a digest of what the caller asked for, where the key is the caller's own.
@@ -57,10 +63,9 @@ class NewRow(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """A row that is committed: its queue number and its target. ``known``: it was there before."""
+    """A row that is committed, by its queue number. ``known``: it was there before."""
 
     number: int
-    target: str
     known: bool = False
 
 
@@ -68,20 +73,34 @@ async def insert_all(
     connection: aiosqlite.Connection, rows: Sequence[NewRow], limit: int, path: Path
 ) -> list[Accepted | Exception]:
     """All rows by one statement, which is a transaction of its own; where one of them can't be kept, one by one."""
-    if any(row.asked is not None for row in rows):
-        return await insert_each(connection, rows, limit, path)  # the key may be one that was here before
+    address = rows[0].address
+    if len(rows) > AT_ONCE or any(row.asked is not None or row.address != address for row in rows):
+        return await insert_each(connection, rows, limit, path)  # a caller's key may be one that was here before
     try:
         if len(rows) == 1:
-            made = await connection.execute_fetchall(_ONE, (*msgspec.structs.astuple(rows[0]), limit))
-        else:
-            text = msgspec.json.encode(rows).decode()
-            made = await connection.execute_fetchall(_MANY, (text, len(rows), limit))
+            number = await _insert_one(connection, rows[0], limit)
+            return [Accepted(number)] if number else await insert_each(connection, rows, limit, path)
+        values = [address, limit, *itertools.chain.from_iterable(map(_values, rows))]
+        made = await connection.execute_fetchall(_insert(len(rows)), values)
     except (sqlite3.IntegrityError, UnicodeError):
         made = []
-    found = {op_id: Accepted(number, target) for number, op_id, target in made}
+    found = {op_id: Accepted(number) for number, op_id in made}
     if len(found) != len(rows):
         return await insert_each(connection, rows, limit, path)
     return [found[row.op_id] for row in rows]
+
+
+async def _insert_one(connection: aiosqlite.Connection, row: NewRow, limit: int) -> int:
+    """The number of the row, or 0 where there is no room for it."""
+    cursor = await connection.execute(_insert(1), (row.address, limit, *_values(row)))
+    return cursor.lastrowid or 0 if cursor.rowcount == 1 else 0
+
+
+def _values(row: NewRow) -> tuple[Any, ...]:
+    return (
+        row.operation, row.payload, row.created_at, row.op_id, row.entity, row.origin, row.base_version, row.base,
+        row.asked,
+    )  # fmt: skip
 
 
 async def insert_each(
@@ -114,24 +133,24 @@ async def insert_row(connection: aiosqlite.Connection, row: NewRow, limit: int, 
     known = await _known(connection, row)
     if known is not None:
         return known
-    made = list(await connection.execute_fetchall(_ONE, (*msgspec.structs.astuple(row), limit)))
-    if not made:
+    number = await _insert_one(connection, row, limit)
+    if not number:
         raise QueueFull(f"{limit} operations wait already", path=str(path), hint="sync, or raise [queue] limit")
-    return Accepted(made[0][0], made[0][2])
+    return Accepted(number)
 
 
 async def _known(connection: aiosqlite.Connection, row: NewRow) -> Accepted | None:
     """The row that bears this key, or was edited from it. Raises InvalidInput where it stands for something else."""
     sql = (
-        "SELECT id, target, asked FROM queue WHERE op_id = ?1 UNION ALL"
-        " SELECT id, target, asked FROM parked WHERE op_id = ?1 UNION ALL"
-        " SELECT id, target, asked FROM queue WHERE edited_from = ?1 UNION ALL"
-        " SELECT id, target, asked FROM parked WHERE edited_from = ?1 LIMIT 1"
+        "SELECT id, asked FROM queue WHERE op_id = ?1 UNION ALL"
+        " SELECT id, asked FROM parked WHERE op_id = ?1 UNION ALL"
+        " SELECT id, asked FROM queue WHERE edited_from = ?1 UNION ALL"
+        " SELECT id, asked FROM parked WHERE edited_from = ?1 LIMIT 1"
     )
     found: list[Any] = list(await connection.execute_fetchall(sql, (row.op_id,)))
     if not found:
         return None
-    number, target, asked = found[0]
+    number, asked = found[0]
     if asked != row.asked:
         raise InvalidInput(f"the idempotency key {row.op_id} stands for another operation (#{number}); use a new key")
-    return Accepted(number, target or "", known=True)
+    return Accepted(number, known=True)

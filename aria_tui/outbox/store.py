@@ -15,6 +15,7 @@ import os
 import sqlite3
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,7 +28,7 @@ from aria_tui.outbox.connecting import damage_told, lossless, open_connection, p
 from aria_tui.outbox.faults import Damaged, explain, is_busy, is_damage
 from aria_tui.outbox.handing import Insert, Job, Work, finish
 from aria_tui.outbox.ids import new_id
-from aria_tui.outbox.inserting import NUMBERS, Accepted, NewRow, insert_all, insert_each
+from aria_tui.outbox.inserting import AT_ONCE, NUMBERS, Accepted, NewRow, insert_all, insert_each
 from aria_tui.outbox.lock import DrainLock
 
 T = TypeVar("T")
@@ -53,7 +54,8 @@ class Store:
         self._writer: aiosqlite.Connection | None = None
         self._reader: aiosqlite.Connection | None = None
         self._inode: tuple[int, int] = (0, 0)
-        self._jobs: asyncio.Queue[Insert | Work | None] = asyncio.Queue()
+        self._handed_in: deque[Insert | Work] = deque()
+        self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._reading = asyncio.Lock()
         self._text_factory: Callable[[bytes], str] = str
@@ -73,7 +75,7 @@ class Store:
         """Commits what was handed in, then closes both connections."""
         self._closed = True
         if self._task is not None:
-            self._jobs.put_nowait(None)
+            self._wake.set()
             await asyncio.shield(self._task)
             self._task = None
         await self._drop()
@@ -192,7 +194,8 @@ class Store:
             raise NotSaved("the program is closing", path=str(self.path))
         if self._task is None:
             self._task = asyncio.create_task(self._work_off(), name="outbox writer")
-        self._jobs.put_nowait(item)
+        self._handed_in.append(item)
+        self._wake.set()
 
     async def _wait_for(self, work: Work) -> Any:
         if self._closed:
@@ -208,25 +211,20 @@ class Store:
     # The writer task
 
     async def _work_off(self) -> None:
-        held: Insert | Work | None = None
-        while True:
-            item = held or await self._jobs.get()
-            held = None
-            if item is None:
-                return
+        while self._handed_in or not self._closed:
+            if not self._handed_in:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            item = self._handed_in.popleft()
             if isinstance(item, Work):
                 await self._do(item)
                 continue
-            inserts, stop = [item], False
-            while not self._jobs.empty():
-                following = self._jobs.get_nowait()
-                if not isinstance(following, Insert):
-                    held, stop = following, following is None
-                    break
-                inserts.append(following)
-            await self._insert([i for i in inserts if not i.withdrawn])
-            if stop:
-                return
+            inserts = [item]
+            while self._handed_in and len(inserts) < AT_ONCE and isinstance(item := self._handed_in[0], Insert):
+                inserts.append(item)
+                self._handed_in.popleft()
+            await self._insert([item for item in inserts if not item.withdrawn])
 
     async def _do(self, work: Work) -> None:
         try:
@@ -297,7 +295,7 @@ class Store:
                     made = await self._find_after_all(NUMBERS, json.dumps([row.op_id for row in rows]))
                     if len(made) != len(rows):
                         raise
-                    found = {op_id: Accepted(number, target) for number, op_id, target in made}
+                    found = {op_id: Accepted(number) for number, op_id in made}
                     return [found[row.op_id] for row in rows]
             else:
                 if last or not self._moved():

@@ -28,6 +28,17 @@ def test_every_marked_text_is_in_the_catalogue_and_translated_and_nothing_else_i
     assert not [m.id for m in known.values() if m.fuzzy]
 
 
+def test_texts_are_found_wherever_they_stand(tmp_path: Any) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "module.py").write_text(
+        "x = f\"{_('in an f-string')} {ngettext('{n} row', '{n} rows', n)}\"\ny = _('joined '\n    'text')\n_(name)\n"
+    )
+    places = ["inner/module.py"]
+    assert catalogue.marked(tmp_path) == {
+        "in an f-string": places, ("{n} row", "{n} rows"): places, "joined text": places,
+    }  # fmt: skip
+
+
 def test_translations_have_the_same_fields_as_the_texts() -> None:
     for message in catalogue.catalogue("pt_BR"):
         ids = message.id if isinstance(message.id, tuple) else (message.id,)

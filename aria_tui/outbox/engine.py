@@ -16,7 +16,7 @@ from aria_tui.config import Config
 from aria_tui.errors import AriaError, HubUnavailable, NotSaved, QueueUnavailable
 from aria_tui.hub.contract import write_time
 from aria_tui.models import HubStatus
-from aria_tui.outbox import counters, rows, state, targets
+from aria_tui.outbox import counters, names, rows, state, targets
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.lock import DrainLock
 from aria_tui.outbox.store import Store
@@ -49,7 +49,7 @@ class Engine:
         queue = config.queue
         self.lock = DrainLock(home / "queue.db")
         self.store = Store(home / "queue.db", journal=queue.journal, limit=queue.limit, lock=self.lock)
-        self.address = targets.address(config.hub.url, credential_source(config))
+        self.address = names.address(config.hub.url, credential_source(config))
         self._link: Link | None = None
         self._embedded: Link | None = None
         self._links = asyncio.Lock()
@@ -126,8 +126,8 @@ class Engine:
             transport = await self._open_embedded()
         client = HubClient(config.hub, transport=transport, token=token, embedded=inside, now=self.clock.now)
         self._closers.append(client.aclose)
-        address = targets.address(config.hub.url, credential_source(config))
-        return Link(self.store, self.clock, client, address=address, credential=targets.digest(token))
+        address = names.address(config.hub.url, credential_source(config))
+        return Link(self.store, self.clock, client, address=address, credential=names.digest(token))
 
     async def _open_embedded(self) -> httpx.AsyncBaseTransport:
         from aria_tui.hub import embedded
@@ -187,7 +187,7 @@ class Engine:
 
     def is_plain(self, target: str) -> bool:
         """Whether a target may be a plain Hub, which hands out its own ids: those of ours have names of their own."""
-        return not target.startswith("hub:") and target != targets.EMBEDDED
+        return not target.startswith("hub:") and target != names.EMBEDDED
 
     async def ids_of(self, target: str, kind: str) -> dict[str, str]:
         """Our ids → those that a plain Hub handed out."""
@@ -240,7 +240,7 @@ class Engine:
             return await self.target()
         if not file.hub.url:
             return await self.target()
-        return await targets.resolve(self.store, targets.address(file.hub.url, credential_source(file)))
+        return await targets.resolve(self.store, names.address(file.hub.url, credential_source(file)))
 
     # Reading
 

@@ -19,7 +19,7 @@ from aria_tui.hub._reasons import TOKEN_LACKS, TOKEN_REFUSED
 from aria_tui.hub.client import HubClient, Outcome, Probe
 from aria_tui.hub.contract import Limits, Meta, write_time
 from aria_tui.models import Frozen, HubState, HubStatus
-from aria_tui.outbox import backoff, gates, state, targets
+from aria_tui.outbox import backoff, gates, names, state, targets
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.gates import Gate
 from aria_tui.outbox.store import Store
@@ -55,7 +55,7 @@ class Link:
     def __init__(self, store: Store, clock: Clock, client: HubClient, *, address: str, credential: str) -> None:
         self.store, self.clock, self.client = store, clock, client
         self.address, self.credential = address, credential
-        self.target = targets.unbound(address)
+        self.target = names.unbound(address)
         self.known: Known | None = None
         self.gate: Gate | None = None
         self.status = HubStatus(url="" if client.embedded else client.url)
@@ -120,7 +120,7 @@ class Link:
         if found.meta is not None:
             before = self.target
             if not self.client.embedded:
-                self.target = targets.named(found.meta.hub_id, found.meta.account)
+                self.target = names.named(found.meta.hub_id, found.meta.account)
                 await self._keep(targets.bind(self.store, self.address, found.meta.hub_id, found.meta.account))
             if self.target != before:
                 with contextlib.suppress(QueueUnavailable):
@@ -129,7 +129,7 @@ class Link:
             await self._remember(found.meta)
         elif found.plain:
             await self._keep(targets.bind_plain(self.store, self.address))
-            self.target = targets.unbound(self.address)
+            self.target = names.unbound(self.address)
 
     async def _keep(self, writing: Awaitable[object]) -> None:
         with contextlib.suppress(NotSaved, QueueUnavailable):

@@ -10,7 +10,7 @@ import msgspec
 from aria_tui.config import Config
 from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.models import SyncEvent, SyncFinished, SyncProgress, SyncReport
-from aria_tui.outbox import state, targets
+from aria_tui.outbox import names, state
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.drain import Drain, Running
 from aria_tui.outbox.lane import Delivered, Seen
@@ -193,7 +193,7 @@ class Syncer:
     async def _drain_all(self, manual: bool, tell: Callable[[SyncEvent], None]) -> SyncReport:
         link = await self._link()
         try:
-            if link.address != targets.EMBEDDED and await self._waits_for(targets.EMBEDDED):
+            if link.address != names.EMBEDDED and await self._waits_for(names.EMBEDDED):
                 # What was written for the embedded Hub goes there first (queue.md, "Target").
                 self._drain = self._new_drain(await self._embedded(), manual=manual, report=tell)
                 await self._drain.run()

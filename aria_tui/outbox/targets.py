@@ -1,41 +1,15 @@
-"""Which Hub and account a row is meant for (queue.md, "Target").
-
-A target is named by Hub id and account where they are known, else by the address and a digest of the token. It is
-bound at the first authenticated answer of ``/api/meta`` from that address.
-"""
+"""Which Hub and account a row is meant for (queue.md, "Target"): bound at the first authenticated answer of
+``/api/meta`` from its address, and moved when it is learned that they are one and the same."""
 
 from __future__ import annotations
 
-import hashlib
 from urllib.parse import urlsplit
 
 import aiosqlite
 
 from aria_tui.outbox import state
+from aria_tui.outbox.names import EMBEDDED, UNBOUND, named, unbound
 from aria_tui.outbox.store import Store
-
-EMBEDDED = "embedded"
-_UNBOUND = "addr:"
-
-
-def digest(token: str) -> str:
-    """A short digest that tells two tokens apart and gives neither away."""
-    return hashlib.sha256(b"aria-target:" + token.encode()).hexdigest()[:16] if token else "none"
-
-
-def address(url: str, token: str) -> str:
-    """The name of an address with a token; the embedded Hub has neither."""
-    return f"{url.rstrip('/')}#{digest(token)}" if url else EMBEDDED
-
-
-def named(hub_id: str, account: str) -> str:
-    """The target of a Hub and account that are known."""
-    return f"hub:{hub_id}:{account}"
-
-
-def unbound(where: str) -> str:
-    """The target of an address where nobody answered yet, or a plain Hub, which has no id."""
-    return EMBEDDED if where == EMBEDDED else _UNBOUND + where
 
 
 async def resolve(store: Store, where: str) -> str:
@@ -50,13 +24,6 @@ async def labels(store: Store) -> dict[str, str]:
     """Targets with a name for people: the Hub's host, and the account."""
     found = await store.read("SELECT target, label FROM targets")
     return {EMBEDDED: "the embedded Hub", **dict(found)}
-
-
-def label(target: str, known: dict[str, str]) -> str:
-    """A target's name for people, also of one that was never bound."""
-    if name := known.get(target):
-        return name
-    return urlsplit(target.removeprefix(_UNBOUND)).netloc or target
 
 
 async def bind(store: Store, where: str, hub_id: str, account: str) -> str:
@@ -103,7 +70,7 @@ async def _refused(store: Store, where: str) -> set[str]:
         " AND json_extract(value, '$.unknown')"
     )
     url = where.rsplit("#", 1)[0]
-    return {str(row[0]) for row in found if str(row[0]).removeprefix(_UNBOUND).rsplit("#", 1)[0] == url}
+    return {str(row[0]) for row in found if str(row[0]).removeprefix(UNBOUND).rsplit("#", 1)[0] == url}
 
 
 async def move(connection: aiosqlite.Connection, old: str, new: str) -> int:

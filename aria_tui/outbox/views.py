@@ -8,7 +8,7 @@ from typing import Any
 from aria_tui.errors import NotFound
 from aria_tui.hub.contract import read_time, write_time
 from aria_tui.models import Conflict, QueueItem, QueueStatus
-from aria_tui.outbox import reasons, state, targets
+from aria_tui.outbox import names, reasons, state, targets
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.gates import Gate
 from aria_tui.outbox.gist import gist_of
@@ -122,7 +122,7 @@ class Views:
     def _waiting_item(self, queue: reasons.Queue, row: Row, ahead: int | None) -> QueueItem:
         code, arguments = queue.reason(row, ahead)
         if code == "held_target":
-            arguments = {"target": targets.label(row.target, queue.labels)}
+            arguments = {"target": names.label(row.target, queue.labels)}
         return QueueItem(
             id=row.id,
             operation=shown(row.operation),

@@ -10,7 +10,7 @@ import msgspec
 
 from aria_tui.errors import AriaError
 from aria_tui.models import QueueItem, WriteResult
-from aria_tui.outbox import accept, rows, targets
+from aria_tui.outbox import accept, names, rows
 from aria_tui.outbox.inserting import Accepted, NewRow, insert_row
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ async def outcome(engine: Engine, number: int, entity: str) -> WriteResult:
         case "cancelled":
             return _result("synced", "local", number, entity, "cancelled before it was sent")
         case _:
-            return _result("synced", "hub", number, entity, "saved" if target == targets.EMBEDDED else "saved to Hub")
+            return _result("synced", "hub", number, entity, "saved" if target == names.EMBEDDED else "saved to Hub")
 
 
 def queued(number: int, entity: str, why: str) -> WriteResult:

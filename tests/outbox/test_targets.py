@@ -251,8 +251,8 @@ async def test_the_configured_hub_of_a_second_program_is_followed(bench: Bench, 
 
 
 def test_an_address_with_a_token_is_told_from_the_same_with_another() -> None:
-    from aria_tui.outbox import targets
+    from aria_tui.outbox import names
 
-    assert targets.address(URL, "a") != targets.address(URL, "b") and targets.digest("a") != "a"
-    assert targets.address("", "") == targets.EMBEDDED == targets.unbound(targets.EMBEDDED)
+    assert names.address(URL, "a") != names.address(URL, "b") and names.digest("a") != "a"
+    assert names.address("", "") == names.EMBEDDED == names.unbound(names.EMBEDDED)
     assert HubConfig().url == ""

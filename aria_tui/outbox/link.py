@@ -218,7 +218,7 @@ class Link:
         await self._shut("retry_after" if wait_s else "offline", "slow" if wait_s else "offline", reason, seconds)
 
     async def _shut(self, code: gates.Code, hub_state: HubState, reason: str, seconds: float) -> None:
-        self.gate = gates.shut(
+        self.gate = shut = gates.shut(
             self.clock,
             self.gate,
             code,
@@ -230,8 +230,9 @@ class Link:
             unknown=reason == TOKEN_REFUSED,
             reads=reason == TOKEN_LACKS,
         )
-        await self._keep(gates.save(self.store, self.target, self.gate))
-        self._show(hub_state, reason, since=self.gate.since)
+        await self._keep(gates.save(self.store, self.target, shut))
+        if self.gate is shut:  # else a newer answer came meanwhile, and says more
+            self._show(hub_state, reason, since=shut.since)
 
     async def away(self, hub_state: HubState, reason: str) -> None:
         """A read found the Hub away; the next one needn't find out for itself."""

@@ -347,9 +347,10 @@ class Engine:
 
         link = await self.link()
         if waive:
-            await link.waive_restored()
+            await self._go_on(link)
             return {"asked": 0, "missing": [], "resent": 0, "waived": True}
         link = await self.reachable()
+        await link.probe(self.config.hub.timeout)  # else the restoration may be noticed after it was made good
         known = link.known
         if known is None:
             raise HubUnavailable(link.status.state, "a plain Hub keeps no record of operations")
@@ -363,9 +364,19 @@ class Engine:
             timeout=self.config.hub.timeout,
         )
         if resend or not result["missing"]:
-            await link.waive_restored()
+            await self._go_on(link)
             self.wrote()
         return result
+
+    async def _go_on(self, link: Link) -> None:
+        """Sending goes on to a Hub that was restored. Its versions are other ones than those that were seen before."""
+        from aria_tui.outbox import journal
+
+        if link.restored:
+            await self.load_mirror()
+            await self.mirror.forget_versions()
+            await journal.forget_versions(self.store, link.target)
+        await link.waive_restored()
 
     async def check(self) -> str | None:
         """SQLite's own check of the whole file; the counters are put right on the way."""

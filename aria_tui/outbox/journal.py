@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -10,9 +12,12 @@ import aiosqlite
 from aria_tui.hub.client import HubClient
 from aria_tui.hub.contract import read_time, write_time
 from aria_tui.outbox.clock import Clock
+from aria_tui.outbox.ids import new_id
+from aria_tui.outbox.restoring import decided, left_of
 from aria_tui.outbox.store import Store
 
 STEP = 500
+_NEWEST = 2**62
 _DELIVERED = ("applied", "duplicate", "superseded", "delivered")
 
 
@@ -45,42 +50,70 @@ async def verify(
     """Asks the Hub for each journalled operation younger than its key retention (queue.md, "Hub restored").
 
     Gives ``{"asked", "missing": [queue numbers], "resent"}``; with ``resend`` what is missing goes back into the queue
-    under its old number with its key. Raises HubUnavailable.
+    under its old number with its key, without what a later operation decided that the Hub does have. Raises
+    HubUnavailable.
     """
     cutoff = write_time(clock.now() - timedelta(days=key_days))
-    asked, after = 0, 0
-    missing: list[int] = []
-    deleted: dict[str, int] = {}
-    names: dict[int, str] = {}
+    asked, before = 0, _NEWEST
+    missing: list[tuple[int, str, str | None]] = []
+    later: dict[str, set[str]] = {}
     while True:
+        # From the newest to the oldest, so that of each it is known what was decided after it.
         found = await store.read(
-            "SELECT id, op_id, outcome, entity, operation FROM queue WHERE synced_at IS NOT NULL"
-            " AND synced_at >= ? AND id > ? AND target = ? AND op_id IS NOT NULL ORDER BY id LIMIT ?",
-            (cutoff, after, target, STEP),
+            "SELECT id, op_id, entity, operation, CAST(payload AS TEXT) FROM queue WHERE synced_at IS NOT NULL"
+            " AND synced_at >= ? AND id < ? AND target = ? AND op_id IS NOT NULL"
+            " AND outcome IN (SELECT value FROM json_each(?)) ORDER BY id DESC LIMIT ?",
+            (cutoff, before, target, json.dumps(_DELIVERED), STEP),
         )
-        for number, op_id, outcome, entity, operation in found:
-            if outcome in _DELIVERED:
-                asked += 1
-                if await client.op_outcome(op_id, timeout) is None:
-                    missing.append(number)
-                    names[number] = entity
-                elif operation.startswith("delete_"):
-                    deleted[entity] = number
+        for number, op_id, entity, operation, text in found:
+            asked += 1
+            payload = _object(text)
+            if await client.op_outcome(op_id, timeout) is not None:
+                later.setdefault(entity, set()).update(decided(operation, payload))
+            elif (left := left_of(operation, payload, later.get(entity, ()))) is not None:
+                missing.append((number, op_id, None if left == payload else json.dumps(left, ensure_ascii=False)))
         if len(found) < STEP:
             break
-        after = found[-1][0]
-    # What was deleted after it, in an operation that the Hub does have, must not come to life again.
-    missing = [number for number in missing if deleted.get(names[number], 0) < number]
+        before = found[-1][0]
+    missing.reverse()
     resent = await _send_again(store, missing) if resend else 0
-    return {"asked": asked, "missing": missing, "resent": resent}
+    return {"asked": asked, "missing": [number for number, _, _ in missing], "resent": resent}
 
 
-async def _send_again(store: Store, numbers: list[int]) -> int:
+def _object(text: str) -> dict[str, Any]:
+    """A payload that the Hub took was an object; a stranger may have written over it since."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+async def forget_versions(store: Store, target: str) -> None:
+    """What waits for a Hub that was restored rests on versions of another past: an equal number there would say that
+    nothing changed. The former values still tell what others changed."""
+
+    async def job(connection: aiosqlite.Connection) -> None:
+        await connection.execute(
+            "UPDATE queue SET base_version = NULL WHERE synced_at IS NULL AND target = ?", (target,)
+        )
+        await connection.execute("UPDATE parked SET base_version = NULL WHERE target = ?", (target,))
+
+    await store.write(job)
+
+
+async def _send_again(store: Store, missing: Sequence[tuple[int, str, str | None]]) -> int:
+    """Back into the queue, in place: a payload that lost something has a new key, linked to the old."""
+
     async def job(connection: aiosqlite.Connection) -> int:
         await connection.executemany(
             "UPDATE queue SET synced_at = NULL, outcome = NULL, why = 'in_doubt', attempts = 0 WHERE id = ?",
-            [(number,) for number in numbers],
+            [(number,) for number, _, _ in missing],
         )
-        return len(numbers)
+        await connection.executemany(
+            "UPDATE queue SET payload = ?, op_id = ?, edited_from = ? WHERE id = ?",
+            [(text, new_id(), op_id, number) for number, op_id, text in missing if text is not None],
+        )
+        return len(missing)
 
-    return await store.write(job) if numbers else 0
+    return await store.write(job) if missing else 0

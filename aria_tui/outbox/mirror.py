@@ -156,6 +156,13 @@ class Mirror:
         """The next read is of everything: the Hub went back behind what was read."""
         self._cursor = None
 
+    async def forget_versions(self) -> None:
+        """After a restoration an equal number may be that of another content; the values stand as seen."""
+        for things in self.things.values():
+            for thing in things.values():
+                thing.pop("version", None)
+        await self._replace("task", "insight")
+
     async def close(self) -> None:
         self._closed = True
         async with self._opening:

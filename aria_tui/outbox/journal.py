@@ -18,6 +18,15 @@ from aria_tui.outbox.store import Store
 
 STEP = 500
 _NEWEST = 2**62
+_SENT = """
+SELECT id, op_id, entity, operation, payload, journalled FROM (
+  SELECT id, op_id, entity, operation, CAST(payload AS TEXT) AS payload, target, 1 AS journalled FROM queue
+    WHERE synced_at >= ?1 AND outcome IN (SELECT value FROM json_each(?2))
+  UNION ALL SELECT id, op_id, entity, operation, CAST(payload AS TEXT), target, 0 FROM queue
+    WHERE synced_at IS NULL AND sent_at IS NOT NULL
+  UNION ALL SELECT id, op_id, entity, operation, payload, target, 0 FROM parked WHERE sent_at IS NOT NULL)
+WHERE target = ?3 AND id < ?4 AND op_id IS NOT NULL ORDER BY id DESC LIMIT ?5"""
+"""What the Hub acknowledged, and what it may have done without an answer: that decides too, if the Hub did it."""
 _DELIVERED = ("applied", "duplicate", "superseded", "delivered")
 
 
@@ -59,18 +68,13 @@ async def verify(
     later: dict[str, set[str]] = {}
     while True:
         # From the newest to the oldest, so that of each it is known what was decided after it.
-        found = await store.read(
-            "SELECT id, op_id, entity, operation, CAST(payload AS TEXT) FROM queue WHERE synced_at IS NOT NULL"
-            " AND synced_at >= ? AND id < ? AND target = ? AND op_id IS NOT NULL"
-            " AND outcome IN (SELECT value FROM json_each(?)) ORDER BY id DESC LIMIT ?",
-            (cutoff, before, target, json.dumps(_DELIVERED), STEP),
-        )
-        for number, op_id, entity, operation, text in found:
-            asked += 1
+        found = await store.read(_SENT, (cutoff, json.dumps(_DELIVERED), target, before, STEP))
+        for number, op_id, entity, operation, text, journalled in found:
+            asked += journalled
             payload = _object(text)
             if await client.op_outcome(op_id, timeout) is not None:
                 later.setdefault(entity, set()).update(decided(operation, payload))
-            elif (left := left_of(operation, payload, later.get(entity, ()))) is not None:
+            elif journalled and (left := left_of(operation, payload, later.get(entity, ()))) is not None:
                 missing.append((number, op_id, None if left == payload else json.dumps(left, ensure_ascii=False)))
         if len(found) < STEP:
             break

@@ -110,6 +110,17 @@ async def test_an_older_briefing_does_not_come_back_over_a_newer_one(bench: Benc
     assert (await bench.hub.get(f"briefing:{DATE}", "anna") or {})["content"] == "new"
 
 
+async def test_what_the_hub_did_and_could_not_say_decides_too(bench: Bench, home: Home) -> None:
+    backup = await bench.hub.backup()
+    await do(bench, home, "briefing", {"content": "old"})
+    await bench.hub.restore(backup, new_epoch=False)
+    home.weather.writes = ["cut"]
+    assert (await bench.run(home.assistant.store_briefing(DATE, "new"))).status == "queued"
+    assert (await bench.run(home.assistant.queue_verify(resend=True)))["missing"] == []
+    await home.sync()
+    assert (await bench.hub.get(f"briefing:{DATE}", "anna") or {})["content"] == "new"
+
+
 async def test_of_a_day_s_activity_only_what_is_not_newer_there_comes_back(bench: Bench, home: Home) -> None:
     day: Did = ("activity", {"commits": 1, "summary": "one"})
     assert (await unnoticed(bench, home, [], [day], [("activity", {"commits": 2})]))["missing"] == [1]

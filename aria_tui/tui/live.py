@@ -28,15 +28,18 @@ log = logging.getLogger(__name__)
 SILENT = 10.0
 """Seconds without a word after which another program's sync counts as over."""
 
+Guard = Callable[[str], contextlib.AbstractContextManager[None]]
+"""Turns an error in what is named into words for the user and a trace in the log."""
+
 Listener = Callable[[str], None]
 """Called with a topic: hub, queue, tasks, insights, sync, finished, notice."""
 
 
 class _Topic:
-    """Reads one thing again when asked to; several askings while it reads are one."""
+    """Reads one thing again when asked to; several askings while it reads are one. An error ends one reading only."""
 
-    def __init__(self, read: Callable[[], Awaitable[None]], gap: Callable[[], float]) -> None:
-        self._read, self._gap = read, gap
+    def __init__(self, name: str, read: Callable[[], Awaitable[None]], gap: Callable[[], float], guard: Guard) -> None:
+        self._name, self._read, self._gap, self._guard = name, read, gap, guard
         self._asked = asyncio.Event()
 
     def ask(self) -> None:
@@ -46,16 +49,15 @@ class _Topic:
         while True:
             await self._asked.wait()
             self._asked.clear()
-            await self._read()
+            with self._guard(f"reading {self._name}"):
+                await self._read()
             await asyncio.sleep(self._gap())
 
 
 class Live:
     """What the screens show: newest snapshots, each frozen."""
 
-    def __init__(
-        self, config: Config, home: Path, guard: Callable[[str], contextlib.AbstractContextManager[None]]
-    ) -> None:
+    def __init__(self, config: Config, home: Path, guard: Guard) -> None:
         self.config, self.home, self._guard = config, home, guard
         self.assistant: Assistant | None = None
         self.hub = HubStatus(url=config.hub.url)
@@ -76,9 +78,9 @@ class Live:
         self._sync_at = 0.0
         self.listeners: list[Listener] = []
         self._topics = {
-            "tasks": _Topic(self._read_tasks, lambda: 1.0 if self.sync else 0.2),
-            "queue": _Topic(self._read_queue, lambda: 0.5 if self.sync else 0.1),
-            "insights": _Topic(self._read_insights, lambda: 1.0 if self.sync else 0.2),
+            "tasks": _Topic("tasks", self._read_tasks, lambda: 1.0 if self.sync else 0.2, guard),
+            "queue": _Topic("queue", self._read_queue, lambda: 0.5 if self.sync else 0.1, guard),
+            "insights": _Topic("insights", self._read_insights, lambda: 1.0 if self.sync else 0.2, guard),
         }
         self._wanted = {"tasks", "queue"}
 

@@ -23,8 +23,7 @@ _FIRST_TEXT = re.compile(r'"(?:title|content|summary|notes)"\s*:\s*"((?:[^"\\]|\
 """Of a large payload only the beginning is looked at: rows are drawn often."""
 
 
-def operation_word(operation: str) -> str:
-    """What the operation does, in a word or two; one we don't know by its own name."""
+def _operation_words() -> dict[str, str]:
     return {
         "create_task": _("new task"),
         "update_task": _("edit task"),
@@ -35,7 +34,27 @@ def operation_word(operation: str) -> str:
         "delete_insight": _("delete insight"),
         "store_briefing": _("briefing"),
         "record_activity": _("activity"),
-    }.get(operation, operation)
+    }
+
+
+def operation_word(operation: str) -> str:
+    """What the operation does, in a word or two; one we don't know by its own name."""
+    return _operation_words().get(operation, operation)
+
+
+def field_word(name: str) -> str:
+    """A field of the wire in the user's language; one we don't know by its own name."""
+    return {
+        "title": _("title"),
+        "description": _("notes"),
+        "project_name": _("project"),
+        "project": _("project"),
+        "priority": _("priority"),
+        "status": _("status"),
+        "due_date": _("due date"),
+        "tags": _("tags"),
+        "content": _("text"),
+    }.get(name, name)
 
 
 def gist(item: QueueItem) -> str:
@@ -106,8 +125,9 @@ def reason_words(item: QueueItem, now: datetime, *, short: bool = False) -> str:
 def parked_words(reason: str) -> str:
     """Why a row was parked, in the user's language as far as it is ours; the Hub's own words stay as they are."""
     head, colon, why = reason.partition(": ")
-    known = {"rejected": _("rejected"), "changed on both sides": _("changed on both sides")}
-    return f"{known[head]}{colon}{in_words(why)}" if head in known else in_words(reason)
+    if head == "changed on both sides":
+        return _("changed on both sides") + colon + ", ".join(field_word(name) for name in why.split(", "))
+    return f"{_('rejected')}{colon}{in_words(why)}" if head == "rejected" else in_words(reason)
 
 
 class QueueRows:
@@ -115,6 +135,7 @@ class QueueRows:
 
     def __init__(self, pages: Pages, kind: str, now: datetime) -> None:
         self._pages, self._kind, self._now = pages, kind, now
+        self._longest = max(cell_width(word) for word in _operation_words().values())
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -135,7 +156,7 @@ class QueueRows:
         row = self._pages.row(index)
         if row is None:
             return (say("…", "dim"),)
-        number, operation = len(str(row.id)) + 1, 12 if width >= 50 else 9
+        number, operation = len(str(row.id)) + 1, min(self._longest, 9 if width < 50 else 11 if width < 70 else 20) + 1
         age = 7 if width >= 60 else 0
         last, style = self._last(row, width < 90)
         share = 6 if self._kind in ("dead", "conflicts") else 5 if width >= 70 else 4
@@ -143,7 +164,8 @@ class QueueRows:
         title = width - number - operation - age - reason - 1
         pieces = [
             fit(str(row.id), number, "dim"),
-            fit(operation_word(row.operation), operation),
+            fit(operation_word(row.operation), operation - 1),
+            Piece(" "),
             fit(gist(row), title),
             Piece(" "),
         ]

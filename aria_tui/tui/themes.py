@@ -14,13 +14,13 @@ DARK = Theme(
     name="aria-dark", dark=True,
     primary="#6cb6ff", secondary="#4a5568", accent="#7ee0c0", foreground="#d8dee9", background="#14171c",
     surface="#1a1e25", panel="#232833", success="#8fd694", warning="#f2c265", error="#ff7b72",
-    variables={"dim": "#8b94a5", "frame": "#3d4656", "frame-focus": "#6cb6ff", "row": "#2b3648"},
+    variables={"dim": "#99a2b3", "frame": "#3d4656", "frame-focus": "#6cb6ff", "row": "#2b3648"},
 )  # fmt: skip
 LIGHT = Theme(
     name="aria-light", dark=False,
-    primary="#0b5cad", secondary="#8a94a6", accent="#0a7a5a", foreground="#1d2433", background="#fbfaf7",
-    surface="#ffffff", panel="#ece9e2", success="#1b7f3b", warning="#8f5a00", error="#b3261e",
-    variables={"dim": "#667085", "frame": "#c3c7d0", "frame-focus": "#0b5cad", "row": "#d8e4f3"},
+    primary="#0b5cad", secondary="#8a94a6", accent="#096b4f", foreground="#1d2433", background="#fbfaf7",
+    surface="#ffffff", panel="#ece9e2", success="#17702f", warning="#8a5700", error="#b3261e",
+    variables={"dim": "#586273", "frame": "#c3c7d0", "frame-focus": "#0b5cad", "row": "#d8e4f3"},
 )  # fmt: skip
 
 

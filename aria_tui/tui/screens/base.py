@@ -19,6 +19,7 @@ WIDTHS = [(0, "-tiny"), (60, "-narrow"), (120, "-wide")]
 HEIGHTS = [(0, "-flat"), (20, "-tall")]
 _FIRST = ("sync", "task", "insight")
 _PINNED = ("help", "quit")
+"""Always in sight, after the way back where a screen has one."""
 
 
 class AriaScreen(Screen[None]):
@@ -62,7 +63,8 @@ class AriaScreen(Screen[None]):
         self.show_footer()
 
     def show_footer(self) -> None:
-        """Draws the commands that work where the focus is: the screen's most wanted first, then the place's."""
+        """Draws the commands that work where the focus is. The dashboard begins with the most wanted ones,
+        another screen with what only it can do; its way back is always in sight."""
         place = self.place_of(self.focused)
         wanted = [command for command in COMMANDS if command.footer]
         first = [command for command in wanted if command.id in _FIRST]
@@ -72,6 +74,8 @@ class AriaScreen(Screen[None]):
             for command in wanted
             if command.where in ("everywhere", "dashboard") and command not in (*first, *own)
         ]
-        shown = [command for command in (*first, *own, *rest) if self.aria.can_run(command)]
+        head = (*own, *first) if self.PLACE else (*first, *own)
+        shown = [command for command in (*head, *rest) if self.aria.can_run(command)]
         if (footers := self.query(Footer)) and footers.first().is_attached:
-            footers.first().show_commands(shown, self.aria.remapped, self.labels(), _PINNED)
+            pinned = (f"{self.PLACE}.close", *_PINNED)
+            footers.first().show_commands(shown, self.aria.remapped, self.labels(), pinned)

@@ -23,7 +23,7 @@ from aria_tui.tui.wallclock import local_now
 from aria_tui.tui.widgets.block_input import BlockInput
 from aria_tui.tui.widgets.choice import Choice
 from aria_tui.tui.widgets.inputs import LineInput
-from aria_tui.tui.widgets.lines import Lines
+from aria_tui.tui.widgets.lines import Hint
 from aria_tui.tui.writes import Undo, changed
 
 
@@ -70,7 +70,7 @@ class TaskForm(FormScreen):
         yield _("Notes"), BlockInput(first("description", task.description if task else None), id="description")
 
     def hint_for(self, field: Widget) -> Widget | None:
-        return Lines(id="due-hint") if field.id == "due" else None
+        return Hint(id="due-hint") if field.id == "due" else None
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -83,7 +83,7 @@ class TaskForm(FormScreen):
     def _understood(self, text: str) -> None:
         """Shows the date that was understood, or why there is none."""
         today = local_now().date()
-        hint = self.query_one("#due-hint", Lines)
+        hint = self.query_one("#due-hint", Hint)
         if not text.strip():
             hint.show(())
             return

@@ -11,8 +11,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from aria_tui.locale import _
-from aria_tui.tui.content import Line, Piece, line_width, say, wrapped
-from aria_tui.tui.widgets.lines import Lines
+from aria_tui.tui.content import Line, Piece, line_width, say
+from aria_tui.tui.widgets.lines import Lines, Paragraph
 
 
 class ConfirmScreen(ModalScreen[bool]):
@@ -29,9 +29,7 @@ class ConfirmScreen(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="confirm"):
-            text = Lines()
-            text.show(tuple(wrapped(self._question, 56)))
-            yield text
+            yield Paragraph(self._question)
             yield _Answers(self._yes)
 
     def action_answer(self, answer: bool) -> None:

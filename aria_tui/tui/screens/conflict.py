@@ -9,7 +9,9 @@ from aria_tui.locale import _
 from aria_tui.models import Conflict, WriteResult
 from aria_tui.tui.bindings import bindings
 from aria_tui.tui.content import Line, Piece, fit, say, wrapped
+from aria_tui.tui.queue_rows import field_word
 from aria_tui.tui.screens.listing import ListingScreen
+from aria_tui.tui.task_rows import priority_word
 
 Side = Literal["mine", "theirs"]
 
@@ -63,11 +65,8 @@ class ConflictScreen(ListingScreen):
         fields = list(dict.fromkeys([*conflict.fields, *conflict.mine]))
         for field in fields:
             rows += [(f"{field}:{n}", line) for n, line in enumerate(self._field(field, name, column))]
-        rows += [
-            (None, ()),
-            (None, (say(_("m mine, h the Hub's, for the field under the cursor; b keeps both"), "dim"),)),
-        ]
-        return rows
+        how = _("m mine, h the Hub's, for the field under the cursor; b keeps both")
+        return [*rows, (None, ()), *((None, line) for line in wrapped(how, width, "dim"))]
 
     def _field(self, field: str, name: int, column: int) -> list[Line]:
         """A field's three values in columns, as many lines as the longest takes; the chosen one is marked."""
@@ -76,11 +75,11 @@ class ConflictScreen(ListingScreen):
         side = self._chosen.get(field)
         theirs = (conflict.theirs or {}).get(field)
         values = (conflict.base.get(field), conflict.mine.get(field, conflict.base.get(field)), theirs)
-        columns = [wrapped(_text(value), column - 2)[:12] for value in values]
+        columns = [wrapped(_text(field, value), column - 2)[:12] for value in values]
         height = max(len(lines) for lines in columns)
         result: list[Line] = []
         for number in range(height):
-            line: Line = (fit(field if number == 0 else "", name, "key" if side else "dim"),)
+            line: Line = (fit(field_word(field) if number == 0 else "", name, "key" if side else "dim"),)
             for which, lines in zip(("base", "mine", "theirs"), columns, strict=True):
                 picked = which == side
                 mark = "● " if picked and number == 0 else "  "
@@ -129,7 +128,9 @@ class ConflictScreen(ListingScreen):
     do_conflict_close = ListingScreen.do_close
 
 
-def _text(value: Any) -> str:
+def _text(field: str, value: Any) -> str:
     if value is None:
         return "–"
+    if field == "priority":
+        return priority_word(str(value))
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -57,7 +57,7 @@ class DetailScreen(ListingScreen):
         facts = [
             (_("operation"), item.operation),
             (_("why"), reason),
-            (_("error"), item.error or ""),
+            (_("error"), "" if item.error and item.error in item.reason else item.error or ""),
             (_("about"), self._about(item.entity)),
             (_("key"), item.op_id),
             (_("written"), f"{formats.when(item.created_at, now)} ({formats.age(item.created_at, now)})"),

@@ -19,12 +19,12 @@ from aria_tui.locale import _
 from aria_tui.models import WriteResult
 from aria_tui.tui.bindings import bindings
 from aria_tui.tui.commands import at, keys_of, shown_key
-from aria_tui.tui.content import Piece, content, say, wrapped
+from aria_tui.tui.content import Piece, content, say
 from aria_tui.tui.screens.base import HEIGHTS, WIDTHS
 from aria_tui.tui.widgets.bars import TooSmall
 from aria_tui.tui.widgets.block_input import BlockInput
 from aria_tui.tui.widgets.choice import Choice
-from aria_tui.tui.widgets.lines import Lines
+from aria_tui.tui.widgets.lines import Lines, Paragraph
 
 if TYPE_CHECKING:
     from aria_tui.tui.app import AriaApp
@@ -83,7 +83,7 @@ class FormScreen(ModalScreen[None]):
                         yield field
                         if (hint := self.hint_for(field)) is not None:
                             yield hint
-            yield Lines(id="form-error")
+            yield Paragraph(self._error, "bad", most=4, id="form-error")
             yield Lines(id="form-keys")
         yield TooSmall(classes="too-small")
 
@@ -97,7 +97,6 @@ class FormScreen(ModalScreen[None]):
             if found := keys_of(command, self.aria.remapped):
                 keys += [Piece(shown_key(found[0]), "key"), say(f" {_(command.label)}  ")]
         self.query_one("#form-keys", Lines).show((tuple(keys),))
-        self.show_error(self._error)
         self.call_after_refresh(self._listen)
 
     # What is typed before the first field is there, or while a save is under way, is kept and typed afterwards.
@@ -135,10 +134,7 @@ class FormScreen(ModalScreen[None]):
 
     def show_error(self, text: str) -> None:
         """Says what is wrong, at the form's foot."""
-        lines = self.query_one("#form-error", Lines)
-        lines.show(tuple(wrapped(text, 60, "bad")[:4]) if text else ())
-        lines.display = bool(text)
-        lines.refresh(layout=True)
+        self.query_one("#form-error", Paragraph).say(text)
 
     @on(Input.Changed)
     @on(BlockInput.Changed)

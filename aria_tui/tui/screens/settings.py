@@ -7,7 +7,7 @@ from aria_tui.hub._reasons import in_words
 from aria_tui.locale import _, language
 from aria_tui.models import Section
 from aria_tui.tui.bindings import bindings
-from aria_tui.tui.content import Line, Piece, fit, say, wrapped
+from aria_tui.tui.content import Line, Piece, fit, line_width, say, wrapped
 from aria_tui.tui.screens.listing import ListingScreen
 from aria_tui.tui.sections import state_note, title_of
 from aria_tui.tui.wallclock import local_now
@@ -55,20 +55,17 @@ class SettingsScreen(ListingScreen):
         config = self.aria.config
         rows: list[tuple[str | None, Line]] = [(None, (say(_("Screen"), "title"),))]
         dark = self.app.current_theme.dark
-        rows.append(("theme", _fact(_("theme"), _("dark") if dark else _("light"), _("enter changes it"))))
-        rows.append((None, _fact(_("language"), language(), '[ui] language = "en" | "pt_BR"')))
-        offline = config.ui.offline_tasks
-        rows.append((None, _fact(_("tasks offline"), offline, '[ui] offline_tasks = "hide" | "last-seen"')))
+        offline, conflicts = config.ui.offline_tasks, config.sync.conflicts
+        rows += _fact("theme", _("theme"), _("dark") if dark else _("light"), _("enter changes it"), width)
+        rows += _fact(None, _("language"), language(), '[ui] language = "en" | "pt_BR"', width)
+        rows += _fact(None, _("tasks offline"), offline, '[ui] offline_tasks = "hide" | "last-seen"', width)
         rows += [(None, ()), (None, (say(_("Hub"), "title"),))]
         hub = self.aria.live.hub
-        rows.append(("connect", _fact(_("address"), hub.url or _("embedded"), _("enter connects to another"))))
-        rows.append((None, _fact(_("state"), state_word(hub), in_words(hub.reason))))
-        rows.append(
-            (None, _fact(_("token"), _("set") if config.hub.token or config.hub.token_command else _("not set"), ""))
-        )
-        rows.append(
-            (None, _fact(_("conflicts"), config.sync.conflicts, '[sync] conflicts = "ask" | "mine" | "theirs"'))
-        )
+        rows += _fact("connect", _("address"), hub.url or _("embedded"), _("enter connects to another"), width)
+        rows += _fact(None, _("state"), state_word(hub), in_words(hub.reason), width)
+        token = _("set") if config.hub.token or config.hub.token_command else _("not set")
+        rows += _fact(None, _("token"), token, "", width)
+        rows += _fact(None, _("conflicts"), conflicts, '[sync] conflicts = "ask" | "mine" | "theirs"', width)
         rows += [(None, ()), (None, (say(_("Sources"), "title"),))]
         for name in ("projects", "docker", "calendar", "finance", "reports", *self._own()):
             rows += self._source(name, width)
@@ -87,10 +84,10 @@ class SettingsScreen(ListingScreen):
         section = self._sections.get(name)
         if section is None:
             state = _("not configured") if name == "reports" and self._sections.get("queue") else _("reading …")
-            rows: list[tuple[str | None, Line]] = [(None, _fact(title_of(name), state, ""))]
+            rows = _fact(None, title_of(name), state, "", width)
         else:
             note = state_note(section, local_now())
-            rows = [(None, _fact(title_of(name), note or _("fine"), ""))]
+            rows = _fact(None, title_of(name), note or _("fine"), "", width)
             reason = said(section.reason, local_now()) or (how_to(name) if section.state == "not_configured" else "")
             rows += [(None, line) for line in wrapped(reason, width, "dim", indent=" " * 20)] if reason else []
         return rows
@@ -106,5 +103,10 @@ class SettingsScreen(ListingScreen):
     do_settings_close = ListingScreen.do_close
 
 
-def _fact(name: str, value: str, how: str) -> Line:
-    return (Piece("  "), fit(name, 18, "dim"), say(value), Piece("   "), say(how, "dim"))
+def _fact(key: str | None, name: str, value: str, how: str, width: int) -> list[tuple[str | None, Line]]:
+    """A name, its value and how it is changed: beside it, or beneath it where there is no room."""
+    line: Line = (Piece("  "), fit(name, 18, "dim"), say(value))
+    beside: Line = (*line, Piece("   "), say(how, "dim"))
+    if not how or line_width(beside) <= width:
+        return [(key, beside if how else line)]
+    return [(key, line), *((None, rest) for rest in wrapped(how, width, "dim", indent=" " * 20))]

@@ -19,7 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from aria_tui.tui.content import Line, Piece, cropped
+from aria_tui.tui.content import Line, Piece, cropped, line_width, wrapped
 from aria_tui.tui.themes import line_styles
 
 
@@ -59,6 +59,35 @@ class Lines(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self.lines_for(width))
+
+
+class Hint(Lines):
+    """A line beside something else, as wide as its words."""
+
+    def show(self, lines: tuple[Line, ...]) -> None:
+        super().show(lines)
+        self.refresh(layout=True)
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        return max((line_width(line) for line in self._lines), default=0)
+
+
+class Paragraph(Lines):
+    """A text over as many lines as it takes at its width, at most ``most``; not there at all while it is empty."""
+
+    def __init__(self, text: str = "", style: str = "", *, most: int = 100, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._text, self._style, self._most = text, style, most
+        self.display = bool(text)
+
+    def say(self, text: str) -> None:
+        """Another text, or an empty one."""
+        self._text = text
+        self.display = bool(text)
+        self.refresh(layout=True)
+
+    def lines_for(self, width: int) -> tuple[Line, ...]:
+        return tuple(wrapped(self._text, max(4, width), self._style)[: self._most])
 
 
 class Rows(Protocol):
@@ -244,7 +273,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         index = self.scroll_offset.y + y
         if index >= len(self._rows):
             return Strip.blank(width, base)
-        line = self._rows.line(index, self.text_width)
+        line = cropped(self._rows.line(index, self.text_width), self.text_width)
         current = index == self._cursor and self._rows.key(index) is not None
         if current and self.has_focus:
             base += line_styles(self.app)["cursor"]

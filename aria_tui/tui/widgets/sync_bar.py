@@ -35,7 +35,9 @@ def report_sentence(report: SyncReport) -> str:
     """How a sync ended, in one sentence."""
     if not (report.synced or report.superseded or report.failed or report.remaining):
         return _("Nothing was waiting.")
-    parts = [ngettext("{n} delivered", "{n} delivered", report.synced).format(n=report.synced)]
+    parts = []
+    if report.synced or not (report.superseded or report.dead_letters or report.conflicts or report.remaining):
+        parts.append(ngettext("{n} delivered", "{n} delivered", report.synced).format(n=report.synced))
     if report.superseded:
         parts.append(ngettext("{n} superseded", "{n} superseded", report.superseded).format(n=report.superseded))
     if report.dead_letters:

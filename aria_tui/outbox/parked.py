@@ -14,6 +14,7 @@ import aiosqlite
 
 from aria_tui.errors import InvalidInput, NotFound, UsageError
 from aria_tui.hub.contract import OPERATIONS, validate
+from aria_tui.outbox import doubt
 from aria_tui.outbox.ids import new_id
 from aria_tui.outbox.settle import unpark
 from aria_tui.outbox.store import Store
@@ -85,10 +86,23 @@ async def edit(store: Store, number: int, payload: Mapping[str, Any]) -> None:
         )
         if table == "parked":
             await _return(connection, number)
-            if old is not None:
+            if old is not None and not await _may_be_there(connection, number, before):
                 await connection.execute("UPDATE queue SET why = NULL WHERE id = ?", (number,))
 
     await store.write(job)
+
+
+async def _may_be_there(connection: aiosqlite.Connection, number: int, before: str) -> bool:
+    """A create that a plain Hub never answered may stand there as it was before its edit, under a key that says
+    nothing to that Hub: it stays in doubt, so that it is looked for."""
+    found = await connection.execute_fetchall(
+        "SELECT entity FROM queue WHERE id = ? AND why = 'in_doubt' AND target LIKE 'addr:%'"
+        " AND operation IN ('create_task', 'capture_insight')",
+        (number,),
+    )
+    for (entity,) in found:
+        await doubt.remember(connection, entity, before)
+    return bool(list(found))
 
 
 def _checked(operation: str, new: dict[str, Any], before: str) -> dict[str, Any]:

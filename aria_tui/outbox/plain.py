@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import Any
 
 import aiosqlite
@@ -10,14 +9,12 @@ import msgspec
 
 from aria_tui.errors import AriaError, HubUnavailable
 from aria_tui.hub.client import Outcome
-from aria_tui.hub.contract import OpResult, Problem, read_time
-from aria_tui.outbox import state
+from aria_tui.hub.contract import OpResult, Problem
+from aria_tui.outbox import doubt, state
 from aria_tui.outbox.link import Link
 from aria_tui.outbox.rows import Row
 from aria_tui.outbox.store import Store
 
-SKEW = timedelta(minutes=5)
-"""By how much the clocks of client and Hub may differ."""
 _CREATES = ("create_task", "capture_insight")
 
 
@@ -67,16 +64,22 @@ class PlainLane:
         create = row.operation in _CREATES
         if create and row.sent_at is not None and row.why in ("in_doubt", "backoff"):
             # It was sent before and no answer came; a Hub without keys would do it again.
-            found = await self._look_up(row, payload, timeout)
-            if found is not None:
-                return found
+            outcome = await self._look_up(row, payload, timeout)
+            if outcome is None:
+                outcome = await self._request(row, row.operation, payload, timeout)
+            if outcome.kind == "answered":
+                await doubt.forget(self.store, row.entity)
+            return outcome
         if not create and "id" in payload:
             payload["id"] = await self._real_id(row, payload["id"], timeout)
+        return await self._request(row, row.operation, payload, timeout)
+
+    async def _request(self, row: Row, operation: str, payload: dict[str, Any], timeout: float) -> Outcome:
         body = msgspec.json.encode(payload)
         await self._take_up_served()
-        first = outcome = await self.link.client.send_one(row.operation, row.op_id, body, timeout=timeout)
+        first = outcome = await self.link.client.send_one(operation, row.op_id, body, timeout=timeout)
         if outcome.kind == "no_endpoint":
-            outcome = await self.link.client.send_one(row.operation, row.op_id, body, timeout=timeout, direct=True)
+            outcome = await self.link.client.send_one(operation, row.op_id, body, timeout=timeout, direct=True)
         if outcome.kind == "no_endpoint":
             held = _held(row)
             return Outcome(kind="answered", state=first.state, results=(held,), latency_ms=first.latency_ms)
@@ -115,54 +118,54 @@ class PlainLane:
 
     async def _look_up(self, row: Row, payload: dict[str, Any], timeout: float) -> Outcome | None:
         """One match within the attempt's time is adopted; none: to be sent again; several: the user decides."""
-        client = self.link.client
+        ids = await remote_ids(self.store, self.link.target, row.entity.partition(":")[0])
+        own = ids.pop(row.entity.partition(":")[2], None)
         try:
-            if row.operation == "create_task":
-                found = await client.find_tasks(payload["title"], timeout=timeout)
-            else:
-                found = await client.find_insights(payload["content"], timeout=timeout)
+            sent = await doubt.versions(self.store, row, payload)
+            taken = ids.values()
+            found = await doubt.matches(self.link.client, row, sent, taken, self.link.clock.now(), timeout)
         except HubUnavailable as error:
             return Outcome(kind="unreachable", state=error.state, reason=error.reason, status=0)  # type: ignore[arg-type]
         except AriaError as error:
             return Outcome(kind="server_error", state="online", reason=str(error))
-        taken = set((await remote_ids(self.store, self.link.target, row.entity.partition(":")[0])).values())
-        matches = [one for one in found if str(one.get("id")) not in taken and self._within_attempt(row, one)]
-        if not matches:
+        if own is not None:
+            found = [one for one in found if str(one.get("id")) == own] or [{"id": own}]
+        if not found:
             return None
-        if len(matches) > 1:
-            result = OpResult(
-                op_id=row.op_id,
-                status="conflict",
-                entity=row.entity,
-                current={"candidates": matches[:10]},
-                problem=Problem(type="/problems/conflict", detail=f"{len(matches)} at the Hub may be this one"),
-            )
-            return Outcome(kind="answered", state="online", results=(result,))
-        server_id = matches[0].get("id")
-        return Outcome(
-            kind="answered",
-            state="online",
-            results=(OpResult(op_id=row.op_id, status="duplicate", entity=row.entity),),
+        if len(found) > 1:
+            return _answered(doubt.undecided(row, found, f"{len(found)} at the Hub may be this one"))
+        changes = doubt.still_to_change(sent, payload, found[0])
+        if not changes:
+            return self._adopt(row, found[0])
+        return await self._adopt_changed(row, found[0], changes, timeout)
+
+    def _adopt(self, row: Row, there: dict[str, Any]) -> Outcome:
+        server_id = there.get("id")
+        return msgspec.structs.replace(
+            _answered(OpResult(op_id=row.op_id, status="duplicate", entity=row.entity)),
             server_id=None if server_id is None else str(server_id),
             server_id_is_number=isinstance(server_id, int),
         )
 
-    def _within_attempt(self, row: Row, found: dict[str, Any]) -> bool:
-        made = found.get("created_at") or found.get("captured_at")
-        try:
-            at = read_time(str(made))
-            first = read_time(row.sent_at or row.created_at)
-            earliest = min(first, _time_or(row.created_at, first))
-        except ValueError:
-            return True  # a Hub that doesn't say when: the same words must do
-        return earliest - SKEW <= at <= self.link.clock.now() + SKEW
+    async def _adopt_changed(self, row: Row, there: dict[str, Any], changes: dict[str, Any], timeout: float) -> Outcome:
+        """What is there is what was sent before an edit: its id is kept, and then it is changed as the edit says."""
+        adopted = self._adopt(row, there)
+
+        async def job(connection: aiosqlite.Connection) -> None:
+            await map_id(connection, self.link.target, row, adopted)
+
+        await self.store.write(job)
+        operation = "update_task" if row.operation == "create_task" else "update_insight"
+        real = await self._real_id(row, there.get("id"), timeout)
+        outcome = await self._request(row, operation, {"id": real, "changes": changes}, timeout)
+        if outcome.results and outcome.results[0].status == "rejected":
+            why = "the Hub has it as it was before it was edited, and can't change it"
+            return msgspec.structs.replace(outcome, results=(doubt.undecided(row, [there], why),))
+        return outcome
 
 
-def _time_or(text: str, otherwise: datetime) -> datetime:
-    try:
-        return read_time(text)
-    except ValueError:
-        return otherwise
+def _answered(result: OpResult) -> Outcome:
+    return Outcome(kind="answered", state="online", results=(result,))
 
 
 def _held(row: Row) -> OpResult:

@@ -134,9 +134,9 @@ def _carry_over(path: Path, fresh: Path, reason: str, old: Path) -> str:
         # Whether they were sent is not known any more, so nothing of it may be folded or changed.
         known = [row[0] for row in target.execute("SELECT DISTINCT target FROM targets")]
         if len(known) == 1:  # a broken name is nobody's, and so the only Hub's that was ever known
-            target.execute(
-                "UPDATE queue SET target = ?1 WHERE target NOT LIKE 'addr:%' AND target NOT IN ('embedded', ?1)", known
-            )
+            for table in ("queue", "parked"):
+                broken = "target NOT LIKE 'addr:%' AND target NOT IN ('embedded', ?1)"
+                target.execute(f"UPDATE {table} SET target = ?1 WHERE {broken}", known)  # noqa: S608
         unsent = "synced_at IS NULL AND sent_at IS NULL"
         target.execute(f"UPDATE queue SET sent_at = ?, why = 'in_doubt' WHERE {unsent}", [now])  # noqa: S608
         waiting = target.execute("SELECT count(*) FROM queue WHERE synced_at IS NULL").fetchone()[0]

@@ -68,6 +68,8 @@ def in_words(problem: Problem | None, otherwise: str) -> str:
     what = problem.detail or problem.title or problem.word or otherwise
     fields = "; ".join(_field(e.get("field", ""), e.get("message", "")) for e in problem.errors)
     if fields and fields not in what:
+        named = ", ".join(e.get("field", "") for e in problem.errors)
+        what = what.removesuffix(named).rstrip(": ")  # each of them is named again with what is wrong with it
         what = f"{what}: {fields}" if what else fields
     return what[:1000]
 

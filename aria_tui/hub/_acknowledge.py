@@ -97,6 +97,8 @@ def refusal(got: Answer, problem: Problem) -> Outcome:
             kind, state, words = "paused", "refused", reasons.TOKEN_REFUSED
         case 403:
             kind, state, words = "paused", "refused", reasons.TOKEN_LACKS
+        case 412 if problem.word == "restored":
+            kind, words = "restored", reasons.RESTORED
         case 413:
             kind, words = "too_large", reasons.TOO_LARGE
     return msgspec.structs.replace(_outcome(got, kind, state, words), problem=problem)

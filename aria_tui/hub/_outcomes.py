@@ -14,6 +14,7 @@ OutcomeKind = Literal[
     "wait",
     "in_doubt",
     "server_error",
+    "restored",
     "too_large",
     "no_endpoint",
     "refused",
@@ -32,6 +33,7 @@ class Outcome(Frozen, frozen=True, kw_only=True):
     * ``wait``: 408, 429 or 503; ``wait_s`` is the parsed Retry-After.
     * ``in_doubt``: it may have been applied; the same key has to be sent again.
     * ``server_error``: 500 or another 5xx, applied or not.
+    * ``restored``: the Hub was restored from a backup, and refused before it applied anything.
     * ``too_large``: 413 from the Hub itself.
     * ``no_endpoint``: a plain Hub has no such path (404, 405).
     * ``refused``: the Hub refused the whole request; ``problem`` says why.

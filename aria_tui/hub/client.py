@@ -141,15 +141,18 @@ class HubClient:
     # Writes
 
     async def send_batch(
-        self, ops: Sequence[bytes], op_ids: Sequence[str], *, client_id: str, timeout: float
+        self, ops: Sequence[bytes], op_ids: Sequence[str], *, client_id: str, timeout: float, reached: str = ""
     ) -> Outcome:
-        """``POST /api/queue``. ``ops`` are encoded ``contract.Op`` objects, in order, and are sent as they are."""
+        """``POST /api/queue``. ``ops`` are encoded ``contract.Op`` objects, in order, and are sent as they are.
+
+        ``reached``: where the Hub was, ``EPOCH.SEQ``, for one that refuses when it is not (``contract.IF_REACHED``).
+        """
         body = b"".join((_envelope(client_id), b",".join(ops), b"]}"))
         got = await self._line.exchange(
             "POST",
             "/api/queue",
             content=body,
-            headers={"content-type": "application/json"},
+            headers={"content-type": "application/json", **({"aria-if-reached": reached} if reached else {})},
             timeout=timeout,
             repeatable=True,  # each operation bears its key
         )

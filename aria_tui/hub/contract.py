@@ -122,6 +122,11 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     delta_days: int = 90
 
 
+IF_REACHED = "if-reached"
+"""The Hub honours ``Aria-If-Reached: EPOCH.SEQ`` on writes: where its epoch is another one, or the account's last
+change number lower, it was restored from a backup, and it refuses (412 ``restored``) before anything is applied."""
+
+
 class Meta(msgspec.Struct, frozen=True, kw_only=True):
     """``GET /api/meta``. ``seq`` is the account's last change number, ``epoch`` changes when the Hub was restored."""
 
@@ -134,6 +139,8 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits
     retention: Retention
     server_time: str
+    features: tuple[str, ...] = ()
+    """What this Hub can do beside the contract's first version, such as ``IF_REACHED``."""
 
 
 _TIME = re.compile(

@@ -17,7 +17,7 @@ import msgspec
 from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.hub._reasons import TOKEN_LACKS, TOKEN_REFUSED
 from aria_tui.hub.client import HubClient, Outcome, Probe
-from aria_tui.hub.contract import Limits, Meta, write_time
+from aria_tui.hub.contract import IF_REACHED, Limits, Meta, write_time
 from aria_tui.models import Frozen, HubState, HubStatus
 from aria_tui.outbox import backoff, gates, names, state, targets
 from aria_tui.outbox.clock import Clock
@@ -27,6 +27,8 @@ from aria_tui.outbox.store import Store
 _GOOD: set[HubState] = {"online", "slow", "embedded"}
 _SPARK = 60
 _SLOWEST = 60.0
+FRESH = 30.0
+"""Seconds for which the Hub's word about itself is good enough to send a batch without asking once more."""
 NEW_EPOCH = "the Hub was restored from a backup (it has a new epoch)"
 VERIFY = "run `aria queue verify` before anything is sent"
 
@@ -42,6 +44,7 @@ class Known(Frozen, frozen=True, kw_only=True):
     operations: dict[str, int]
     limits: Limits
     key_days: int
+    features: tuple[str, ...] = ()
     restored: str = ""
     """Why draining waits for `aria queue verify`, or empty."""
 
@@ -61,6 +64,7 @@ class Link:
         self.status = HubStatus(url="" if client.embedded else client.url)
         self._latencies: deque[float | None] = deque(maxlen=_SPARK)
         self._good_since: str | None = None
+        self._asked = float("-inf")
         self.slow_until = 0.0
         """The steady moment before which a healthy Hub asked not to be sent more (Aria-Backoff)."""
 
@@ -73,6 +77,21 @@ class Link:
     def bound(self) -> bool:
         """Whether it is known who lives at the address, so that an answer's Hub id can be held against it."""
         return self.client.embedded or self.client.plain or self.known is not None
+
+    @property
+    def reached(self) -> str:
+        """Where the Hub was when it was last heard of, for one that then refuses to write when it was restored since;
+        else empty."""
+        known = self.known
+        return f"{known.epoch}.{known.seq}" if known is not None and IF_REACHED in known.features else ""
+
+    @property
+    def fresh(self) -> bool:
+        """The Hub said a moment ago, to this process, who it is and that it takes writes; nothing went wrong since.
+        That is enough to write to it without asking once more, if it can tell by itself that it was restored."""
+        asked = self._asked <= self.clock.steady() < self._asked + FRESH
+        good = self.gate is None and not self.restored and self.status.state in _GOOD
+        return asked and good and bool(self.reached)
 
     def now(self) -> str:
         return write_time(self.clock.now())
@@ -111,6 +130,7 @@ class Link:
                 return found
             if self.gate is not None and self.gate.code in ("offline", "paused"):
                 await self.open_gate()
+            self._asked = self.clock.steady()
             self._show(found.state, found.reason, latency_ms=found.latency_ms)
         else:
             await self._shut_by(found.state, found.reason, found.wait_s)
@@ -152,6 +172,7 @@ class Link:
             operations=meta.operations,
             limits=meta.limits,
             key_days=meta.retention.key_days,
+            features=meta.features,
             restored=restored,
         )
         if new != old:
@@ -167,13 +188,22 @@ class Link:
         await self._keep(state.put(self.store, f"hub:{self.target}", self.known))
         return True
 
-    async def note_changes(self, connection: aiosqlite.Connection, known: Known | None, count: int) -> None:
-        """``count`` things were made at the Hub, so its last change number is higher by that at least: a lower one
-        later means that it was restored. In the transaction that acknowledges them; ``known`` is what was known before
-        it."""
-        if known is not None and count:
-            self.known = msgspec.structs.replace(known, seq=known.seq + count)
-            await state.put_in(connection, f"hub:{self.target}", self.known)
+    async def note_restored(self) -> None:
+        """The Hub refused to write because it isn't where it was."""
+        if self.known is not None and not self.known.restored:
+            restored = f"the Hub was restored from a backup (it is behind change {self.known.seq}, which was seen)"
+            self.known = msgspec.structs.replace(self.known, restored=restored)
+            await self._keep(state.put(self.store, f"hub:{self.target}", self.known))
+
+    async def note_changes(self, connection: aiosqlite.Connection, before: Known | None, count: int) -> None:
+        """``count`` things were made at the Hub by a request, so its last change number is higher by that at least than
+        ``before`` the request: a lower one later means that it was restored. In the transaction that acknowledges them;
+        done twice it is the same, and a probe that came meanwhile has counted them already."""
+        known = self.known
+        if known is None or before is None or not count or known.epoch != before.epoch:
+            return
+        self.known = msgspec.structs.replace(known, seq=max(known.seq, before.seq + count))
+        await state.put_in(connection, f"hub:{self.target}", self.known)
 
     async def waive_restored(self) -> None:
         """The user verified, or doesn't mind: draining goes on."""
@@ -194,6 +224,8 @@ class Link:
                 self.slow_until = self.clock.steady() + min(outcome.slow_down_s, _SLOWEST)
             latency = outcome.latency_ms if operations == 1 else self.status.latency_ms
             self._show(outcome.state, "", latency_ms=latency)
+        elif outcome.kind == "restored":
+            self._show(outcome.state, outcome.reason)
         elif outcome.kind == "wait":
             await self._wait(outcome.reason, outcome.wait_s)
         elif outcome.kind in ("unreachable", "paused"):

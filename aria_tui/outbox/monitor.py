@@ -18,8 +18,8 @@ from aria_tui.errors import AriaError
 from aria_tui.models import Change, SyncFinished, SyncReport
 from aria_tui.outbox import journal, schedule, state
 from aria_tui.outbox.clock import Clock
-from aria_tui.outbox.drain import Running
 from aria_tui.outbox.link import Link
+from aria_tui.outbox.running import Running
 from aria_tui.outbox.store import Store
 from aria_tui.outbox.syncer import Syncer
 

@@ -11,11 +11,12 @@ from aria_tui.config import Config
 from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.models import SyncEvent, SyncFinished, SyncProgress, SyncReport
 from aria_tui.outbox import names, state
+from aria_tui.outbox.books import Delivered, Seen
 from aria_tui.outbox.clock import Clock
-from aria_tui.outbox.drain import Drain, Running
-from aria_tui.outbox.lane import Delivered, Seen
+from aria_tui.outbox.drain import Drain
 from aria_tui.outbox.link import Link
 from aria_tui.outbox.lock import DrainLock
+from aria_tui.outbox.running import Running
 from aria_tui.outbox.store import Store
 
 LOOK = 0.1

@@ -12,8 +12,8 @@ from aria_tui.outbox import names, reasons, state, targets
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.gates import Gate
 from aria_tui.outbox.gist import gist_of
-from aria_tui.outbox.lane import Sending
 from aria_tui.outbox.rows import COLUMNS, Row
+from aria_tui.outbox.running import Sending
 from aria_tui.outbox.store import Store
 
 FIRST = 5

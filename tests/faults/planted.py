@@ -122,9 +122,9 @@ def order_by_created_at() -> None:
 @plant()
 def past_a_failed_head() -> None:
     """What stands behind a failed operation of its entity is sent all the same."""
-    from aria_tui.outbox.drain import Drain
+    from aria_tui.outbox.books import Books
 
-    Drain._block = lambda self, row: None  # type: ignore[method-assign,assignment]
+    Books.block = lambda self, row: None  # type: ignore[method-assign]
 
 
 @plant()
@@ -168,7 +168,7 @@ def stale_busy_kept() -> None:
 def attempts_spent_while_offline() -> None:
     """Each failed connection counts toward giving up."""
     from aria_tui.outbox import settle
-    from aria_tui.outbox.drain import Drain
+    from aria_tui.outbox.books import Books
     from aria_tui.outbox.verdict import Verdict
 
     async def nothing_spent(self: Any, part: Any, outcome: Any) -> None:
@@ -181,7 +181,7 @@ def attempts_spent_while_offline() -> None:
 
         await self.store.write(job)
 
-    Drain._nothing_spent = nothing_spent  # type: ignore[method-assign]
+    Books.nothing_spent = nothing_spent  # type: ignore[method-assign]
 
 
 @plant(POWER)

@@ -96,7 +96,7 @@ async def test_two_drains_at_once_send_each_operation_once(world: World) -> None
     for _ in range(5):
         await world.add_task(offline=True)
         await world.insight(offline=True)
-    await world.drain_twice_at_once()
+    await world.drain_beside_one_in_flight()
     keys = [key for key, _, _ in world.sent]
     assert len(keys) == len(set(keys)) == 10
     await world.settle()

@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx
+
 from aria_tui.assistant import Assistant
 from aria_tui.config import Config, HubConfig
 from aria_tui.errors import NotSaved
@@ -202,6 +204,26 @@ class World:
         second = await self.start()
         try:
             await self.run(asyncio.gather(self._sync(self.assistant, manual=True), self._sync(second, manual=True)))
+        finally:
+            self.open.remove(second)
+            await self.run(second.close())
+
+    async def drain_beside_one_in_flight(self) -> None:
+        """A second process begins to drain while the first one's request is under way, and has time enough."""
+        network, second, under_way = self.networks[0], await self.start(), asyncio.Event()
+        answer = network.handle_async_request
+
+        async def held(request: httpx.Request) -> httpx.Response:
+            if request.method == "POST" and not under_way.is_set():
+                under_way.set()
+                await self.clock.sleep(5)
+            return await answer(request)
+
+        network.handle_async_request = held  # type: ignore[method-assign]
+        first = asyncio.ensure_future(self._sync(self.assistant, manual=True))
+        try:
+            await under_way.wait()
+            await self.run(asyncio.gather(first, self._sync(second, manual=True)))
         finally:
             self.open.remove(second)
             await self.run(second.close())

@@ -134,6 +134,7 @@ async def test_results_are_committed_a_batch_at_a_time(bench: Bench, home: Home,
     await fill(home, 150)
     home.weather.writes = [""] * attempt + ["cut"]
     home.weather.reads = ["", "refused"]
+    bench.clock.advance(60)
     await home.sync()
     delivered = home.rows("SELECT count(*) FROM queue WHERE outcome = 'applied'")[0][0]
     assert delivered == min(150, (0, 75, 150)[attempt])
@@ -144,7 +145,7 @@ async def test_results_are_committed_a_batch_at_a_time(bench: Bench, home: Home,
 
 
 async def test_a_stopped_drain_leaves_nothing_half_marked(bench: Bench, home: Home) -> None:
-    await fill(home, 300)
+    await fill(home, 1520)  # in three batches
 
     async def stop_soon() -> None:
         async for event in home.assistant.sync():
@@ -153,6 +154,6 @@ async def test_a_stopped_drain_leaves_nothing_half_marked(bench: Bench, home: Ho
 
     await bench.run(stop_soon())
     left = home.rows("SELECT count(*) FROM queue WHERE synced_at IS NULL")[0][0]
-    assert 0 < left < 300 and len(bench.log) >= 300 - left
+    assert 0 < left < 1520 and len(bench.log) >= 1520 - left
     await home.sync()
-    assert len(bench.log) == 300 and msgspec.json.encode(await home.waiting()) == b"[]"
+    assert len(bench.log) == 1520 and msgspec.json.encode(await home.waiting()) == b"[]"

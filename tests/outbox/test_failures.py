@@ -107,6 +107,7 @@ async def test_a_500_spends_an_attempt_only_when_the_hub_is_ready(bench: Bench, 
     await home.assistant.create_task("alone", offline=True)
     home.weather.every_write = "error_500"
     home.weather.reads = ["", "bad_gateway"]
+    bench.clock.advance(60)
     await home.sync()
     assert attempts(home) == [0], "not ready: an outage"
     bench.clock.advance(400)

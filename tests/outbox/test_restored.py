@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from aria_tui.hub.server import service
 from aria_tui.outbox.restoring import WHOLE, decided, left_of
 from tests.outbox.bench import Bench, Home
 
@@ -15,6 +16,12 @@ TASK = "0197f0a0-0000-7000-8000-00000000000a"
 
 
 Did = tuple[str, dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _a_hub_of_an_older_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that can't be asked to refuse when it was restored, so that it acknowledges more before anybody notices."""
+    monkeypatch.setattr(service.Hub, "features", ())
 
 
 async def unnoticed(bench: Bench, home: Home, before: list[Did], lost: list[Did], later: list[Did]) -> dict[str, Any]:

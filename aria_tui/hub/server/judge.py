@@ -55,14 +55,17 @@ class Verdict(msgspec.Struct):
 
 
 class Court:
-    """One request's judging. ``now`` is the Hub's clock in milliseconds since 1970."""
+    """One request's judging. ``now`` is the Hub's clock in milliseconds since 1970; ``least`` is the change number
+    that the account must have reached."""
 
-    def __init__(self, ops: Sequence[Incoming], now: int, charge: Charge) -> None:
-        self._ops, self._now, self._charge = ops, now, charge
+    def __init__(self, ops: Sequence[Incoming], now: int, charge: Charge, least: int = 0) -> None:
+        self._ops, self._now, self._charge, self._least = ops, now, charge, least
         self.verdicts: list[Verdict] = []
 
     def __call__(self, loaded: Loaded) -> Writes:
         """Judges all operations; may be called again with fresh rows."""
+        if loaded.seq < self._least:
+            raise problems.restored(f"the account's last change is {loaded.seq}, and {self._least} was seen")
         unknown = sum(op.op_id not in loaded.records for op in self._ops)
         if unknown:
             self._charge(unknown)

@@ -16,6 +16,7 @@ _DATE = {"type": "string", "format": "date"}
 _ID = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"\S"}
 _OP_ID = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
 _CURSOR = {"type": "string"}
+_REACHED = {"type": "string", "pattern": r"^[!-~]{1,64}\.[0-9]{1,18}$"}
 _LIMIT = {"type": "integer", "minimum": 1, "maximum": 500, "default": 100}
 _TEXT = {"type": "string"}
 _SINCE = {"type": "string", "format": "date"}
@@ -105,7 +106,8 @@ ENDPOINTS: dict[tuple[str, str], Endpoint] = {
 _TITLES = {
     400: "The body or a header can't be read", 401: "No valid token", 403: "Out of the token's scope",
     404: "Not there", 408: "The body did not come", 409: "Conflict, or in progress", 410: "The cursor is too old",
-    412: "Another version is current", 413: "Too large", 422: "Can't be accepted", 429: "Slow down", 503: "Slow down",
+    412: "Another version is current, or the Hub was restored",
+    413: "Too large", 422: "Can't be accepted", 429: "Slow down", 503: "Slow down",
 }  # fmt: skip
 
 
@@ -139,6 +141,8 @@ def _operation(method: str, path: str, endpoint: Endpoint) -> dict[str, Any]:
     if writes and endpoint.answer is shapes.Written:
         parameters.append(_parameter("header", "Idempotency-Key", _OP_ID))
         parameters.append(_parameter("header", "If-Match", {"type": "string", "pattern": '^"[1-9][0-9]{0,8}"$'}))
+    if writes:
+        parameters.append(_parameter("header", "Aria-If-Reached", _REACHED))
     operation: dict[str, Any] = {
         "summary": endpoint.summary,
         "operationId": _name(method, path),
@@ -151,7 +155,7 @@ def _operation(method: str, path: str, endpoint: Endpoint) -> dict[str, Any]:
         operation["requestBody"] = {"required": not endpoint.optional_body, "content": content}
     refuses = {503, *endpoint.refuses} if endpoint.open else {400, 401, 403, 422, 429, 503, *endpoint.refuses}
     if writes:
-        refuses |= {408, 413}
+        refuses |= {408, 412, 413}
     responses = {str(status): _answer(endpoint.answer) for status in endpoint.ok}
     responses |= {str(status): _problem(status) for status in sorted(refuses)}
     operation["responses"] = responses

@@ -84,6 +84,10 @@ def version(detail: str, current: Any = None) -> Refusal:
     return _refusal("version", 412, "Another version is current", detail, current=current)
 
 
+def restored(detail: str) -> Refusal:
+    return _refusal("restored", 412, "The Hub is not as far as it was", detail)
+
+
 def gone(what: str) -> Refusal:
     return _refusal("not-found", 404, "Not found", f"{_shown(what)} is not here, or was deleted")
 

@@ -38,6 +38,7 @@ async def meta(call: Call) -> Response:
         limits=contract.Limits(),
         retention=contract.Retention(key_days=hub.options.key_days, delta_days=hub.options.delta_days),
         server_time=hub.now_text(),
+        features=hub.features,
     )
     return json_response(answer)
 

@@ -45,6 +45,9 @@ def now_ms() -> int:
 class Hub:
     """One Hub over one storage. Stateless but for counters, so that any number of replicas may share a database."""
 
+    features: tuple[str, ...] = (contract.IF_REACHED,)
+    """What it tells that it can do beside the contract's first version."""
+
     def __init__(self, storage: Storage, options: Options | None = None, *, clock: Callable[[], int] = now_ms) -> None:
         self.storage = storage
         self.options = options or Options()
@@ -62,13 +65,20 @@ class Hub:
             self.hub_id, self.epoch = await self.storage.identity()
             self._identified = now
 
-    async def apply(self, account: str, ops: Sequence[Incoming]) -> tuple[list[Verdict], int]:
+    async def check_epoch(self, epoch: str) -> None:
+        """Raises Refusal (412) where the Hub was restored since it had that epoch."""
+        if epoch != self.epoch:
+            await self.identify(afresh=True)
+        if epoch != self.epoch:
+            raise problems.restored("the Hub's epoch is another one")
+
+    async def apply(self, account: str, ops: Sequence[Incoming], *, least: int = 0) -> tuple[list[Verdict], int]:
         """Judges and commits operations in order; gives their verdicts and the account's last change number.
 
-        Raises Refusal (429), StorageUnavailable. Where the database can't take what all of them together want,
-        each is tried alone, so that one operation's failure undoes only itself.
+        Raises Refusal (429; 412 where that number is below ``least``), StorageUnavailable. Where the database can't
+        take what all of them together want, each is tried alone, so that one operation's failure undoes only itself.
         """
-        court = Court(ops, self.clock(), lambda count: self.charge(account, count))
+        court = Court(ops, self.clock(), lambda count: self.charge(account, count), least)
         op_ids = list({op.op_id for op in ops})
         names = list({op.entity for op in ops if op.broken is None})
         try:

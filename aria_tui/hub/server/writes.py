@@ -18,13 +18,14 @@ from aria_tui.hub.server.storage.base import Record
 from aria_tui.hub.server.web import Call, json_response
 
 _ETAG = re.compile(r'"(\d{1,18})"\Z', re.ASCII)
+_REACHED = re.compile(r"([!-~]{1,64})\.(\d{1,18})\Z", re.ASCII)
 _ESCAPED = re.compile(r"\\([\"\\])")
 
 
 async def batch(call: Call) -> Response:
     """POST /api/queue"""
     ops = read_batch(await call.body())
-    verdicts, seq = await call.hub.apply(call.account, ops)
+    verdicts, seq = await call.hub.apply(call.account, ops, least=await _least(call))
     return json_response(
         {
             "results": [verdict.result() for verdict in verdicts],
@@ -93,7 +94,7 @@ async def _apply(call: Call, operation: str, payload: Any) -> Response:
     op_id = _key(call) or str(uuid.uuid4())
     try:
         op = prepare(WireOp(op_id, operation, payload), if_match=_if_match(call))
-        verdicts, _ = await call.hub.apply(call.account, [op])
+        verdicts, _ = await call.hub.apply(call.account, [op], least=await _least(call))
         verdict = verdicts[0]
         if verdict.refusal is not None:
             raise verdict.refusal
@@ -130,6 +131,17 @@ def _key(call: Call) -> str | None:
     if len(given) > 1 or not OP_ID.match(key):
         raise problems.bad_request("Idempotency-Key must be 1 to 255 visible ASCII characters, once")
     return key
+
+
+async def _least(call: Call) -> int:
+    """The change number that the sender saw reached, 0 for none. Raises Refusal (400, 412)."""
+    given = call.request.headers.get("aria-if-reached")
+    if given is None:
+        return 0
+    if (found := _REACHED.match(given.strip())) is None:
+        raise problems.bad_request("Aria-If-Reached must be an epoch, a dot, and a change number")
+    await call.hub.check_epoch(found[1])
+    return int(found[2])
 
 
 def _if_match(call: Call) -> int | None:

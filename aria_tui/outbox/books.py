@@ -1,0 +1,270 @@
+"""What a drain writes down: each attempt before it is sent, each result before it is told (queue.md, "Draining").
+
+The results of a batch are owed until they are committed: with the attempt of the next batch, in one transaction, or
+alone when nothing follows. Between two batches that is one sync to disk instead of two.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import aiosqlite
+import msgspec
+
+from aria_tui.config import Config
+from aria_tui.hub.client import Outcome
+from aria_tui.models import SyncProgress, SyncReport
+from aria_tui.outbox import settle, state
+from aria_tui.outbox.clock import Clock
+from aria_tui.outbox.gist import gist
+from aria_tui.outbox.link import Known, Link
+from aria_tui.outbox.plain import map_id
+from aria_tui.outbox.rows import Row
+from aria_tui.outbox.running import Running, Sending
+from aria_tui.outbox.settle import Judged, Tally
+from aria_tui.outbox.store import Store
+from aria_tui.outbox.verdict import Verdict
+
+Delivered = Callable[[Sequence[Judged], Outcome | None], Awaitable[None]]
+Seen = Callable[[str], Mapping[str, Any] | None]
+"""An entity's name → its fields as last seen at the Hub."""
+
+
+class Owed(msgspec.Struct, frozen=True):
+    """Verdicts that are known and not yet committed. ``outcome``: the answer, which may bear the id that a plain Hub
+    gave to what it just created; ``known``: what was known of the Hub before it was asked."""
+
+    judged: Sequence[Judged]
+    outcome: Outcome | None
+    known: Known | None
+
+
+class Books:
+    """The record of one drain. The caller holds the drain lock.
+
+    ``delivered`` is called with what was acknowledged, before that is committed: a crash in between leaves rows that
+    are laid over twice, which does no harm; the other way round an edit would lack its base.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        link: Link,
+        config: Config,
+        *,
+        report: Callable[[SyncProgress], None],
+        delivered: Delivered,
+        seen: Seen,
+    ) -> None:
+        self.store, self.clock, self.link, self.config = store, clock, link, config
+        self._report, self._delivered, self._seen = report, delivered, seen
+        self._owed: Owed | None = None
+        self._known: Known | None = None
+        self._started = clock.steady()
+        self._first = self._last = 0
+        self._current = ""
+        self.tally = Tally()
+        self.total = 0
+        """Rows that waited at the start."""
+        self.run: str | None = None
+        """The drain's name for those who look on; None: the immediate send of one row, which is no drain to look at."""
+        self.blocked: dict[str, int] = {}
+        """Entity → the first of its rows that holds later ones up."""
+        self.settled_again = self.acknowledged = self.attempted = False
+
+    def block(self, row: Row) -> None:
+        self.blocked.setdefault(row.entity, row.id)
+
+    def parked_ahead(self, row: Row) -> bool:
+        blocker = self.blocked.get(row.entity)
+        return blocker is not None and blocker <= row.id
+
+    # Attempts and results
+
+    async def begin(self, part: list[Row]) -> list[Row]:
+        """Commits what is owed and an attempt of the rows that still wait as they were read; gives those."""
+        now, owed, before = self.link.now(), self._take_owed(), self.tally
+
+        async def job(connection: aiosqlite.Connection) -> tuple[list[Row], Tally, list[str]]:
+            resolved: list[str] = []
+            self.tally = before
+            if owed is not None:
+                self.tally, resolved = await self._write_down(connection, owed, before)
+            kept = await settle.still_there(connection, part)
+            if kept:
+                await settle.mark_sent(connection, kept, now)
+            self._first, self._last = (kept[0].id, kept[-1].id) if kept else (0, 0)
+            self._current = gist(kept[0]) if kept else self._current
+            await self._publish(connection)
+            return kept, self.tally, resolved
+
+        kept: list[Row] = await self._commit(job, before)
+        self._known = self.link.known
+        self.attempted = self.attempted or bool(kept)
+        self.tell()
+        return kept
+
+    async def owe(self, judged: Sequence[Judged], outcome: Outcome | None = None) -> None:
+        """Takes note of verdicts: what they block is blocked at once, the rest is committed with what comes next."""
+        await self.pay()
+        for row, verdict in judged:
+            if verdict.fate != "delivered":
+                self.block(row)
+        delivered = [pair for pair in judged if pair[1].fate == "delivered"]
+        if delivered:
+            await self._delivered(delivered, outcome)
+        self._owed = Owed(judged, outcome, self._known)
+
+    async def pay(self) -> None:
+        """Commits what is owed, if anything is."""
+        owed, before = self._take_owed(), self.tally
+        if owed is None:
+            return
+
+        async def job(connection: aiosqlite.Connection) -> tuple[None, Tally, list[str]]:
+            self.tally, resolved = await self._write_down(connection, owed, before)
+            await self._landed(connection)
+            return None, self.tally, resolved
+
+        await self._commit(job, before)
+        self.tell()
+
+    async def settle(self, judged: Sequence[Judged], outcome: Outcome | None = None) -> None:
+        """Commits verdicts at once."""
+        await self.owe(judged, outcome)
+        await self.pay()
+
+    def _take_owed(self) -> Owed | None:
+        """It is tried once: what can't be committed is in doubt, and comes again with the same key."""
+        owed, self._owed = self._owed, None
+        return owed
+
+    async def _commit(
+        self, job: Callable[[aiosqlite.Connection], Awaitable[tuple[Any, Tally, list[str]]]], before: Tally
+    ) -> Any:
+        try:
+            result, tally, resolved = await self.store.write(job)
+        except BaseException:
+            self.tally = before
+            raise
+        self.tally = tally
+        self.acknowledged = self.acknowledged or tally.synced + tally.superseded > before.synced + before.superseded
+        for entity in resolved:
+            self.blocked.pop(entity, None)
+            self.settled_again = True
+        return result
+
+    async def _write_down(self, connection: aiosqlite.Connection, owed: Owed, before: Tally) -> tuple[Tally, list[str]]:
+        """Writes owed verdicts; gives the tally with them, and the entities whose conflicts were settled."""
+        now = self.link.now()
+        done = await settle.settle(connection, self.clock, now, self.config.queue.max_attempts, owed.judged)
+        if owed.outcome is not None and owed.outcome.server_id is not None:
+            await map_id(connection, self.link.target, owed.judged[0][0], owed.outcome)
+        await self.link.note_changes(connection, owed.known, sum(map(_made, owed.judged)))
+        resolved = await self._by_policy(connection, owed.judged, now)
+        return before.plus(msgspec.structs.replace(done, conflicts=done.conflicts - len(resolved))), resolved
+
+    async def _by_policy(self, connection: aiosqlite.Connection, judged: Sequence[Judged], now: str) -> list[str]:
+        """Settles conflicts as ``[sync] conflicts`` says; the entities of those that it settled."""
+        policy = self.config.sync.conflicts
+        conflicts = [row for row, verdict in judged if verdict.fate == "conflict"]
+        if policy == "ask" or not conflicts:
+            return []
+        from aria_tui.outbox import resolve
+
+        return [
+            row.entity for row in conflicts
+            if await resolve.by_policy(connection, row.id, policy, now, known=self._seen(row.entity))
+        ]  # fmt: skip
+
+    # Attempts that came to nothing
+
+    async def nothing_spent(self, part: list[Row], outcome: Outcome) -> None:
+        """The Hub was away, refused the token, or asked for time: the rows are as they were before."""
+        reached = outcome.kind != "unreachable" or outcome.status is not None
+
+        async def job(connection: aiosqlite.Connection) -> None:
+            await settle.unmark(connection, part, outcome.reason, reached=reached)
+            await self._landed(connection)
+
+        await self.store.write(job)
+
+    async def put_back(self, part: list[Row], reason: str) -> None:
+        """The last attempt's error on each row; they are in doubt, and nothing was spent."""
+
+        async def job(connection: aiosqlite.Connection) -> None:
+            await settle.note_error(connection, part, reason)
+            await self._landed(connection)
+
+        await self.store.write(job)
+
+    async def spend(self, row: Row, outcome: Outcome) -> None:
+        """One of the row's attempts is spent."""
+        self.block(row)
+        why = "in_doubt" if outcome.kind == "in_doubt" else "backoff"
+        verdict = Verdict(fate="failed", error=outcome.reason)
+
+        async def job(connection: aiosqlite.Connection) -> Tally:
+            await self._landed(connection)
+            return await settle.spend(
+                connection, self.clock, self.link.now(), self.config.queue.max_attempts, row, verdict, why=why
+            )
+
+        self.tally = self.tally.plus(await self.store.write(job))
+        self.tell()
+
+    # What others see
+
+    def progress(self) -> SyncProgress:
+        done = self.tally.done
+        elapsed = self.clock.steady() - self._started
+        rate = done / elapsed if done and elapsed > 0 else None
+        total = max(self.total, done)
+        return SyncProgress(
+            done=done,
+            total=total,
+            synced=self.tally.synced,
+            superseded=self.tally.superseded,
+            failed=self.tally.failed,
+            conflicts=self.tally.conflicts,
+            current=self._current,
+            rate=rate,
+            seconds_left=(total - done) / rate if rate else None,
+        )
+
+    def tell(self) -> None:
+        self._report(self.progress())
+
+    async def finish(self, report: SyncReport, *, last_sync: bool) -> None:
+        """Commits the report, and with ``last_sync`` that the Hub was reached now."""
+
+        async def job(connection: aiosqlite.Connection) -> None:
+            await self._publish(connection, report)
+            if last_sync:
+                await state.put_in(connection, f"last_sync:{self.link.target}", self.link.now())
+
+        await self.store.write(job)
+
+    async def _publish(self, connection: aiosqlite.Connection, report: SyncReport | None = None) -> None:
+        """What is in flight and how far it is, in the transaction that changes it, for the processes that look on."""
+        pid = os.getpid()
+        await state.put_in(connection, "sending", Sending(pid=pid, first=self._first, last=self._last))
+        if self.run is not None:
+            running = Running(pid=pid, run=self.run, progress=self.progress(), finished=report)
+            await state.put_in(connection, "drain", running)
+
+    async def _landed(self, connection: aiosqlite.Connection) -> None:
+        """The same when nothing is in flight any more."""
+        self._first = self._last = 0
+        await self._publish(connection)
+
+
+def _made(judged: Judged) -> bool:
+    """The Hub made a new thing, which is one change there for certain."""
+    row, verdict = judged
+    result = verdict.result
+    new = row.operation in ("create_task", "capture_insight") and verdict.outcome == "applied"
+    return bool(new and result is not None and result.version == 1)

@@ -9,19 +9,26 @@ from typing import Any
 import aiosqlite
 
 from aria_tui.outbox import rows, state
-from aria_tui.outbox.folding import Folded, fold
+from aria_tui.outbox.folding import fold
 from aria_tui.outbox.parked import PAIRS
 from aria_tui.outbox.rows import COLUMNS, Row, id_list
 from aria_tui.outbox.store import Store
+from aria_tui.outbox.transfer import EXPORTED
 from aria_tui.outbox.views import shown
 
 _PAGE = 1000
+_ALL = 2**62
 
 
 async def off(store: Store) -> bool:
     """Folding is off once a stranger marked rows that we did not see acknowledged: a create that it delivered
     would be left standing by a delete that was folded away."""
     return bool(await state.get(store, "foreign_marks", int))
+
+
+async def as_they_are(store: Store) -> int:
+    """The number up to which nothing is folded: what was exported may be sent from elsewhere under the same keys."""
+    return _ALL if await off(store) else await state.get(store, EXPORTED, int) or 0
 
 
 async def plan(store: Store, target: str, *, plain: bool = False) -> dict[str, Any]:
@@ -42,7 +49,9 @@ async def plan(store: Store, target: str, *, plain: bool = False) -> dict[str, A
             cancelled.append(row.id)
         else:
             waiting.append(row)
-    folded = Folded(tuple((row, (row.id,)) for row in waiting), ()) if await off(store) else fold(waiting, plain=plain)
+    last = await as_they_are(store)
+    whole = [(row, (row.id,)) for row in waiting if row.id <= last]
+    folded = fold([row for row in waiting if row.id > last], plain=plain)
     operations = [
         {
             "op_id": row.op_id,
@@ -51,7 +60,7 @@ async def plan(store: Store, target: str, *, plain: bool = False) -> dict[str, A
             "payload": _read(row.payload),
             "from": list(numbers),
         }
-        for row, numbers in folded.survivors
+        for row, numbers in (*whole, *folded.survivors)
     ]
     return {"operations": operations, "cancelled": sorted([*cancelled, *folded.cancelled])}
 
@@ -67,18 +76,19 @@ async def _all(store: Store) -> AsyncIterator[Row]:
 async def commit(store: Store, now: str, target: str, *, plain: bool = False) -> int:
     """Folds what waits for a target, in one transaction under the drain lock; how many rows were folded away."""
     candidates = await store.read(
-        "SELECT entity FROM queue WHERE synced_at IS NULL"
-        " GROUP BY entity HAVING count(*) > 1 AND sum(sent_at IS NULL) > 1"
+        "SELECT entity FROM (SELECT entity FROM queue WHERE synced_at IS NULL GROUP BY entity HAVING count(*) > 1) AS e"
+        " WHERE (SELECT count(*) FROM queue q WHERE q.synced_at IS NULL AND q.entity IS e.entity AND sent_at IS NULL) > 1"
     )
-    if not candidates or await off(store):
+    last = await as_they_are(store) if candidates else _ALL
+    if last == _ALL:
         return 0
     entities = json.dumps([row[0] for row in candidates])
 
     async def job(connection: aiosqlite.Connection) -> int:
         found = await connection.execute_fetchall(
-            f"SELECT {COLUMNS} FROM queue WHERE synced_at IS NULL AND target = ?"  # noqa: S608
+            f"SELECT {COLUMNS} FROM queue WHERE synced_at IS NULL AND target = ? AND id > ?"  # noqa: S608
             " AND entity IN (SELECT value FROM json_each(?)) ORDER BY id",
-            (target, entities),
+            (target, last, entities),
         )
         folded = fold((Row(*row) for row in found), plain=plain)
         away = 0

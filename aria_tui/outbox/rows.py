@@ -64,9 +64,11 @@ async def page(store: Store, after: int, limit: int) -> list[Row]:
 
 
 async def heads(store: Store, entity: str, number: int) -> bool:
-    """Whether nothing of its entity stands before a row: neither waiting nor parked."""
+    """Whether nothing of its entity stands before a row: neither waiting nor parked; a stranger's row that nobody has
+    looked at yet may be of its entity."""
     found = await store.read(
         "SELECT 1 FROM queue WHERE synced_at IS NULL AND entity = ?1 AND id < ?2"
+        " UNION ALL SELECT 1 FROM queue WHERE synced_at IS NULL AND op_id IS NULL AND id < ?2"
         " UNION ALL SELECT 1 FROM parked WHERE entity = ?1 AND id < ?2 LIMIT 1",
         (entity, number),
     )

@@ -6,6 +6,7 @@ exported may have been sent from where it came, so an imported row counts as sen
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
@@ -13,8 +14,9 @@ from typing import Any
 import aiosqlite
 import msgspec
 
-from aria_tui.errors import FieldError, InvalidInput, QueueFull
+from aria_tui.errors import FieldError, InvalidInput, NotSaved, QueueFull, QueueUnavailable
 from aria_tui.hub.contract import entity_of, text_problem
+from aria_tui.outbox import state
 from aria_tui.outbox.accept import KEY
 from aria_tui.outbox.store import Store
 
@@ -23,6 +25,8 @@ _FIELDS = (
     "schema_version", "sent_at", "attempts", "error",
 )  # fmt: skip
 _PAGE = 500
+EXPORTED = "exported"
+"""The newest number that was waiting when the queue was exported."""
 _NEEDED = ("operation", "payload", "op_id")
 _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(_FIELDS, str), "base_version": int, "schema_version": int, "attempts": int,
@@ -43,13 +47,24 @@ _LINE = (
 
 
 async def export(store: Store) -> AsyncIterator[str]:
-    """One line for each waiting, dead or conflicting operation, in order of the numbers: that is their order."""
+    """One line for each waiting, dead or conflicting operation, in order of the numbers: that is their order.
+
+    From now on these may reach the Hub from elsewhere under their keys, so they are not folded any more. That is noted
+    before the first of them is given out; a file that can't be written is exported all the same.
+    """
+    with contextlib.suppress(NotSaved, QueueUnavailable):
+        await store.write(_note_exported)
     after = 0
     while found := await store.read(_LINE, (after, _PAGE)):
         for row in found:
             line = dict(zip(("id", *_FIELDS, "state", "problem", "current", "remote"), row, strict=False))
             yield msgspec.json.encode({"aria_queue": 1, **line}).decode()
         after = found[-1][0]
+
+
+async def _note_exported(connection: aiosqlite.Connection) -> None:
+    found = await connection.execute_fetchall("SELECT ifnull(max(id), 0) FROM queue WHERE synced_at IS NULL")
+    await state.put_in(connection, EXPORTED, next(iter(found))[0])
 
 
 async def import_lines(store: Store, lines: Iterable[str], *, now: str, target: str) -> dict[str, int]:

@@ -27,6 +27,7 @@ _END = (
 async def write(engine: Engine, row: NewRow, payload: dict[str, Any], *, offline: bool) -> WriteResult:
     """Commits a row and tries to get it to the Hub. Raises NotSaved, QueueUnavailable, InvalidInput (a used key)."""
     if row.operation in EDITS:
+        await engine.adopt_strangers()  # what they wrote before it is what it is based on
         row, accepted = await _insert_edit(engine, row, payload)
     else:
         accepted = await engine.store.insert(row)

@@ -165,9 +165,8 @@ def batch_reader(op_ids: Collection[str]) -> Reader:
         asked = set(op_ids)
         results: dict[str, OpResult] = {}
         contradicted = set()
-        for entry in listed:
-            result = result_of(entry)
-            if result is None or result.op_id not in asked:
+        for result in _results_of(listed):
+            if result.op_id not in asked:
                 continue
             if results.setdefault(result.op_id, result) != result:
                 contradicted.add(result.op_id)
@@ -184,6 +183,15 @@ def single_reader(op_id: str) -> Reader:
         return (result,) if result is not None and result.op_id == op_id else None
 
     return read
+
+
+def _results_of(listed: list[Any]) -> list[OpResult]:
+    """Those results that can be understood."""
+    try:
+        results = msgspec.convert(listed, list[OpResult])  # all at once, as long as each member is of the right type
+    except msgspec.ValidationError:
+        return [result for entry in listed if (result := result_of(entry)) is not None]
+    return [result for result in results if result.status in STATUSES]
 
 
 def result_of(entry: Any) -> OpResult | None:

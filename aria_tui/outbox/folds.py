@@ -77,7 +77,7 @@ async def commit(store: Store, now: str, target: str, *, plain: bool = False) ->
     """Folds what waits for a target, in one transaction under the drain lock; how many rows were folded away."""
     candidates = await store.read(
         "SELECT entity FROM (SELECT entity FROM queue WHERE synced_at IS NULL GROUP BY entity HAVING count(*) > 1) AS e"
-        " WHERE (SELECT count(*) FROM queue q WHERE q.synced_at IS NULL AND q.entity IS e.entity AND sent_at IS NULL) > 1"
+        " WHERE 1 < (SELECT count(*) FROM queue q WHERE synced_at IS NULL AND q.entity = e.entity AND sent_at IS NULL)"
     )
     last = await as_they_are(store) if candidates else _ALL
     if last == _ALL:

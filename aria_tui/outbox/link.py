@@ -61,6 +61,8 @@ class Link:
         self.target = names.unbound(address)
         self.known: Known | None = None
         self.gate: Gate | None = None
+        self._others = False
+        """The gate was shut by another token's refusal; this one may be let in, and then it is open for everybody."""
         self.status = HubStatus(url="" if client.embedded else client.url)
         self._latencies: deque[float | None] = deque(maxlen=_SPARK)
         self._good_since: str | None = None
@@ -111,9 +113,8 @@ class Link:
 
     async def _load_gate(self) -> Gate | None:
         gate = await gates.load(self.store, self.target)
-        if gate is not None and gate.code == "paused" and gate.credential != self.credential:
-            return None  # another token may be let in
-        return gate
+        self._others = gate is not None and gate.code == "paused" and gate.credential != self.credential
+        return None if self._others else gate
 
     async def probe(self, timeout: float) -> Probe:
         """Asks the Hub who it is and keeps the answer: binding, gate, limits, restored or not."""
@@ -128,7 +129,7 @@ class Link:
             if self.gate is not None and self.gate.reads:
                 self._show(self.gate.hub_state, self.gate.reason, since=self.gate.since)
                 return found
-            if self.gate is not None and self.gate.code in ("offline", "paused"):
+            if self._others or (self.gate is not None and self.gate.code in ("offline", "paused")):
                 await self.open_gate()
             self._asked = self.clock.steady()
             self._show(found.state, found.reason, latency_ms=found.latency_ms)
@@ -212,13 +213,13 @@ class Link:
             await state.put(self.store, f"hub:{self.target}", self.known)
 
     async def open_gate(self) -> None:
-        self.gate = None
+        self.gate, self._others = None, False
         await self._keep(gates.save(self.store, self.target, None))
 
     async def judge(self, outcome: Outcome, *, operations: int = 1) -> None:
         """Keeps what an answer to a write says about the Hub. How long a batch took says nothing of how near it is."""
         if outcome.kind in ("answered", "refused", "too_large", "no_endpoint"):
-            if self.gate is not None:
+            if self._others or self.gate is not None:
                 await self.open_gate()
             if outcome.slow_down_s:
                 self.slow_until = self.clock.steady() + min(outcome.slow_down_s, _SLOWEST)

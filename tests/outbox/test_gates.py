@@ -12,11 +12,11 @@ from aria_tui.outbox.verdict import in_words
 from tests.outbox.bench import Bench, Home
 
 
-async def refused(bench: Bench, home: Home) -> None:
+async def refused(bench: Bench, home: Home, fault: str = "forbidden") -> None:
     """A token that may read: its writes are answered 403, its reads are fine."""
     await home.assistant.create_task("x", offline=True)
     await home.assistant.create_task("y", offline=True)
-    home.weather.every_write = "forbidden"
+    home.weather.every_write = fault
     await home.sync()
     assert home.network.writes == 1
 
@@ -45,12 +45,23 @@ async def test_five_minutes_or_the_user_try_again_after_403(bench: Bench, home: 
     assert (await home.sync(manual=False)).synced == 2
 
 
-async def test_another_token_tries_at_once_after_403(bench: Bench, home: Home) -> None:
-    await refused(bench, home)
+@pytest.mark.parametrize("fault", ["forbidden", "unauthenticated"])
+@pytest.mark.parametrize("how", ["sync", "status"])
+async def test_another_token_tries_at_once_and_where_it_is_let_in_nothing_says_paused(
+    bench: Bench, home: Home, fault: str, how: str
+) -> None:
+    await refused(bench, home, fault)
+    assert (await bench.run(home.assistant.queue_status())).paused
     await home.close()
     bench.tokens["anna"] = await bench.hub.token("anna")
     again = await bench.home()
-    assert (await again.sync(manual=False)).synced == 2
+    if how == "sync":
+        assert (await again.sync(manual=False)).synced == 2
+    else:
+        await bench.run(again.assistant.hub_status())
+    assert not (await bench.run(again.assistant.queue_status())).paused
+    third = await bench.home()
+    assert not (await bench.run(third.assistant.queue_status())).paused
 
 
 async def test_how_long_a_batch_took_is_not_how_near_the_hub_is(bench: Bench, home: Home) -> None:

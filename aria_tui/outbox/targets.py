@@ -74,9 +74,14 @@ async def _refused(store: Store, where: str) -> set[str]:
 
 
 async def move(connection: aiosqlite.Connection, old: str, new: str) -> int:
-    """Gives what waits for one target to another, with its gate gone; how many waiting rows that were."""
-    cursor = await connection.execute("UPDATE queue SET target = ? WHERE synced_at IS NULL AND target = ?", (new, old))
-    await connection.execute("UPDATE parked SET target = ? WHERE target = ?", (new, old))
+    """Gives what waits for one target to another, with its gate gone; how many waiting rows that were.
+
+    The versions that edits rest on are the old one's: an equal number at the new one would say that nothing changed.
+    The former values still tell.
+    """
+    to = "SET target = ?, base_version = NULL"
+    cursor = await connection.execute(f"UPDATE queue {to} WHERE synced_at IS NULL AND target = ?", (new, old))
+    await connection.execute(f"UPDATE parked {to} WHERE target = ?", (new, old))
     await connection.execute("UPDATE OR REPLACE id_map SET target = ? WHERE target = ?", (new, old))
     await state.put_in(connection, f"gate:{old}", None)
     return cursor.rowcount

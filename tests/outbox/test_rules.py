@@ -145,3 +145,23 @@ async def test_what_was_exported_is_not_folded_so_that_both_machines_send_the_sa
     assert not await home.dead() and not await elsewhere.dead()
     assert not await home.waiting() and not await elsewhere.waiting()
     assert bench.applied(T1) == ["create_task", "update_task", "update_task"]
+
+
+# Targets
+
+
+async def test_an_adopted_edit_does_not_take_an_equal_version_of_another_hub_for_its_own(
+    bench: Bench, home: Home
+) -> None:
+    await bench.run(home.assistant.create_task("a", id=T1))
+    await bench.run(home.assistant.update_task(T1, {"title": "mine"}, offline=True))
+    await home.close()
+    bert = await bench.home(account="bert")
+    await bench.run(bert.assistant.hub_status())
+    elsewhere = await bench.home("elsewhere", account="bert")
+    await bench.run(elsewhere.assistant.create_task("of another", id=T1))
+    assert await codes(bert) == {2: "held_target"}
+    assert await bench.run(bert.assistant.queue_adopt()) == 1
+    await bert.sync()
+    (conflict,) = await bench.run(bert.assistant.conflicts())
+    assert (conflict.theirs or {})["title"] == "of another" == (await bench.task(T1, "bert") or {})["title"]

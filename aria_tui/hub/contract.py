@@ -152,8 +152,8 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 def write_time(moment: datetime) -> str:
     """A moment as RFC 3339 in UTC with Z: to the second, or to the millisecond where it has a fraction."""
-    moment = moment.astimezone(UTC).replace(tzinfo=None)  # without a zone it is written in a third of the time
-    return f"{moment.isoformat(timespec='milliseconds' if moment.microsecond // 1000 else 'seconds')}Z"
+    text = moment.astimezone(UTC).isoformat("T", "milliseconds")
+    return f"{text[: 19 if text[20:23] == '000' else 23]}Z"
 
 
 @functools.lru_cache(maxsize=4096)

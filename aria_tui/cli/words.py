@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
+from aria_tui.hub.contract import read_time
 from aria_tui.locale import _, ngettext
 from aria_tui.models import HubStatus, QueueItem, QueueStatus, TaskView
 from aria_tui.wording import hub_words, more, why
+
+OLD = timedelta(days=1)
+"""Older than this, what waits is a warning everywhere (queue.md, "Seeing it")."""
 
 
 def hub_line(hub: HubStatus) -> str:
@@ -34,7 +38,16 @@ def queue_line(queue: QueueStatus) -> str:
         parts.append(ngettext("{n} for another Hub", "{n} for another Hub", queue.held).format(n=queue.held))
     if queue.paused:
         parts.append(_paused(queue))
+    if queue.oldest and _is_old(queue.oldest):
+        parts.append("⚠ " + _("the oldest waits for {span}").format(span=age(queue.oldest)))
     return _("QUEUE: {parts}").format(parts=" · ".join(parts))
+
+
+def _is_old(at: str) -> bool:
+    try:
+        return datetime.now(UTC) - read_time(at) > OLD
+    except ValueError:
+        return False  # a stranger's word that is no time
 
 
 def _paused(queue: QueueStatus) -> str:

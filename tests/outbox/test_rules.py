@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from aria_tui.cli.words import queue_line
+from aria_tui.models import QueueStatus
 from aria_tui.outbox import backoff
 from tests.outbox.bench import Bench, Home
 
@@ -102,6 +106,20 @@ async def test_each_row_says_why_it_waits(bench: Bench, home: Home) -> None:
     }  # fmt: skip
     reasons = {item.id: item.reason for item in await home.waiting()}
     assert f"#{bad}" in reasons[behind_dead.queue_id or 0] and f"#{made.queue_id}" in reasons[behind.queue_id or 0]
+
+
+@pytest.mark.parametrize("shape", ["2026-02-21 08:14:22", "2026-02-21T08:14:22Z"])
+async def test_what_waits_for_over_a_day_is_a_warning_in_every_status_line(
+    bench: Bench, home: Home, shape: str
+) -> None:
+    home.stranger("capture_insight", {"content": "x"})
+    db = sqlite3.connect(home.file)
+    db.execute("UPDATE queue SET created_at = ?", (shape,))
+    db.commit()
+    db.close()
+    assert "⚠ the oldest waits for" in queue_line(await bench.run(home.assistant.queue_status()))
+    for oldest in (datetime.now(UTC).isoformat(), "some day"):
+        assert "⚠" not in queue_line(QueueStatus(pending_total=1, oldest=oldest))
 
 
 # Folding

@@ -15,6 +15,7 @@ from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.ids import new_id
 from aria_tui.outbox.restoring import decided, left_of
 from aria_tui.outbox.store import Store
+from aria_tui.outbox.targets import UNVERSIONED
 
 STEP = 500
 _NEWEST = 2**62
@@ -101,7 +102,7 @@ async def forget_versions(store: Store, target: str) -> None:
         await connection.execute(
             "UPDATE queue SET base_version = NULL WHERE synced_at IS NULL AND target = ?", (target,)
         )
-        await connection.execute("UPDATE parked SET base_version = NULL WHERE target = ?", (target,))
+        await connection.execute(f"UPDATE parked SET {UNVERSIONED} WHERE target = ?", (target,))  # noqa: S608
 
     await store.write(job)
 

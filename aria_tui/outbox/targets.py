@@ -11,6 +11,9 @@ from aria_tui.outbox import state
 from aria_tui.outbox.names import EMBEDDED, UNBOUND, named, unbound
 from aria_tui.outbox.store import Store
 
+UNVERSIONED = "base_version = NULL, current = iif(json_valid(current), json_remove(current, '$.version'), current)"
+"""Of a parked row: no version of a Hub that isn't its Hub any more, also not with the Hub's copy in a conflict."""
+
 
 async def resolve(store: Store, where: str) -> str:
     """The target at an address: the bound one, or the address itself."""
@@ -79,9 +82,10 @@ async def move(connection: aiosqlite.Connection, old: str, new: str) -> int:
     The versions that edits rest on are the old one's: an equal number at the new one would say that nothing changed.
     The former values still tell.
     """
-    to = "SET target = ?, base_version = NULL"
-    cursor = await connection.execute(f"UPDATE queue {to} WHERE synced_at IS NULL AND target = ?", (new, old))
-    await connection.execute(f"UPDATE parked {to} WHERE target = ?", (new, old))
+    cursor = await connection.execute(
+        "UPDATE queue SET target = ?, base_version = NULL WHERE synced_at IS NULL AND target = ?", (new, old)
+    )
+    await connection.execute(f"UPDATE parked SET target = ?, {UNVERSIONED} WHERE target = ?", (new, old))  # noqa: S608
     await connection.execute("UPDATE OR REPLACE id_map SET target = ? WHERE target = ?", (new, old))
     await state.put_in(connection, f"gate:{old}", None)
     return cursor.rowcount

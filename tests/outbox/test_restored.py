@@ -161,6 +161,24 @@ async def test_an_equal_version_of_another_past_is_no_proof_that_nothing_changed
     assert (await bench.task(TASK) or {})["title"] == "theirs"
 
 
+async def test_a_conflict_from_before_rests_on_values_and_not_on_an_equal_version(bench: Bench, home: Home) -> None:
+    await do(bench, home, *CREATE)
+    backup = await bench.hub.backup()
+    other = await bench.home("other")
+    await bench.run(other.assistant.update_task(TASK, {"title": "lost"}))
+    await bench.run(home.assistant.update_task(TASK, {"title": "mine"}))
+    (conflict,) = await bench.run(home.assistant.conflicts())
+    await bench.hub.restore(backup)
+    later = await bench.home("later")
+    await bench.run(later.assistant.update_task(TASK, {"title": "later"}))
+    await bench.run(home.assistant.hub_status())
+    await bench.run(home.assistant.queue_verify(waive=True))
+    await bench.run(home.assistant.resolve_conflict(conflict.id, "mine"))
+    await home.sync()
+    (again,) = await bench.run(home.assistant.conflicts())
+    assert (again.theirs or {})["title"] == "later" == (await bench.task(TASK) or {})["title"]
+
+
 async def test_a_payload_that_a_stranger_wrote_over_does_not_stop_the_verification(bench: Bench, home: Home) -> None:
     await do(bench, home, *CREATE)
     stranger = sqlite3.connect(home.file)

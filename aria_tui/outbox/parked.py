@@ -16,6 +16,7 @@ from aria_tui.errors import InvalidInput, NotFound, UsageError
 from aria_tui.hub.contract import OPERATIONS, validate
 from aria_tui.outbox import doubt
 from aria_tui.outbox.ids import new_id
+from aria_tui.outbox.rebase import rebase
 from aria_tui.outbox.settle import unpark
 from aria_tui.outbox.store import Store
 
@@ -79,6 +80,7 @@ async def edit(store: Store, number: int, payload: Mapping[str, Any]) -> None:
         new = _checked(operation, dict(payload), before)
         text = json.dumps(new, ensure_ascii=False)
         key, old = (op_id, None) if text == before else (new_id(), op_id)
+        await rebase(connection, table, number, text)
         await connection.execute(
             f"UPDATE {table} SET payload = ?, op_id = ?, edited_from = ifnull(?, edited_from), error = NULL"  # noqa: S608
             " WHERE id = ?",
@@ -129,6 +131,7 @@ async def discard(store: Store, number: int, now: str) -> list[int]:
 
     async def job(connection: aiosqlite.Connection) -> list[int]:
         if await _exists(connection, "parked", number):
+            await rebase(connection, "parked", number, None)
             await unpark(connection, number)
         elif not await _exists(connection, "queue", number, " AND synced_at IS NULL"):
             raise NotFound(f"there is no operation #{number} waiting or parked")
@@ -136,6 +139,7 @@ async def discard(store: Store, number: int, now: str) -> list[int]:
             found = list(await connection.execute_fetchall("SELECT sent_at FROM queue WHERE id = ?", (number,)))
             if found[0][0] is not None:
                 raise UsageError(f"#{number} was sent and may be at the Hub; it can't be discarded")
+            await rebase(connection, "queue", number, None)
         numbers = [number, *behind]
         await connection.executemany(
             "UPDATE queue SET synced_at = ?, outcome = 'discarded' WHERE id = ? AND synced_at IS NULL",

@@ -211,7 +211,8 @@ async def _discard(args: argparse.Namespace) -> int:
     if args.json:
         output.emit(documents.row(gone))
     else:
-        output.say(_("#{number} discarded").format(number=gone.id))
+        for number in (gone.id, *(row.id for row in behind)):
+            output.say(_("#{number} discarded").format(number=number))
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from aria_tui.cli.words import queue_line
 from aria_tui.models import QueueStatus
 from aria_tui.outbox import backoff
+from tests.helpers.aria import Aria
 from tests.outbox.bench import Bench, Home
 
 T1 = "018f0000-0000-7000-8000-000000000001"
@@ -120,6 +122,17 @@ async def test_what_waits_for_over_a_day_is_a_warning_in_every_status_line(
     assert "⚠ the oldest waits for" in queue_line(await bench.run(home.assistant.queue_status()))
     for oldest in (datetime.now(UTC).isoformat(), "some day"):
         assert "⚠" not in queue_line(QueueStatus(pending_total=1, oldest=oldest))
+
+
+# Parked
+
+
+def test_each_row_that_goes_with_a_discarded_create_is_named(tmp_path: Path) -> None:
+    aria = Aria(tmp_path)
+    made = aria("task", "add", "x", "--offline", "--json").ok().json["id"]
+    aria("task", "done", made, "--offline").ok()
+    assert aria("queue", "discard", "1", "--yes").ok().out == "#1 discarded\n#2 discarded\n"
+    aria.close()
 
 
 # Folding

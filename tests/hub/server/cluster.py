@@ -59,8 +59,8 @@ class Cluster:
     def start(self) -> None:
         self._control("start")
 
-    def stop(self) -> None:
-        self._control("stop", "-m", "immediate")
+    def stop(self, mode: str = "immediate") -> None:
+        self._control("stop", "-m", mode)
 
     def url(self, name: str) -> str:
         return f"postgresql://hub@127.0.0.1:{self.port}/{name}"
@@ -73,3 +73,27 @@ class Cluster:
     def close(self) -> None:
         self.stop()
         shutil.rmtree(self.folder)
+
+
+class Pooler:
+    """pgbouncer in transaction mode before one database; ``url`` leads through it. May be stopped and started again."""
+
+    def __init__(self, program: str, cluster: Cluster, database: str) -> None:
+        self.port, name = free_port(), database.rpartition("/")[2]
+        self.url = f"postgresql://hub@127.0.0.1:{self.port}/{name}"
+        users, self._file = cluster.folder / "users.txt", cluster.folder / f"{name}.ini"
+        users.write_text('"hub" ""\n')
+        self._file.write_text(
+            f"[databases]\n{name} = host=127.0.0.1 port={cluster.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+            f"listen_port = {self.port}\nunix_socket_dir =\nauth_type = trust\nauth_file = {users}\n"
+            "pool_mode = transaction\ndefault_pool_size = 3\nserver_login_retry = 1\n"  # not 15 s: a test waits for it
+        )
+        self._command = run_as_postgres(program, self._file)
+        self.start()
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(self._command, cwd="/", stderr=subprocess.DEVNULL)
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(10)

@@ -18,7 +18,7 @@ from aria_tui.hub.server.app import HubApp, create_app
 from aria_tui.hub.server.service import Hub, Options, now_ms
 from aria_tui.hub.server.storage import open_storage
 from aria_tui.hub.server.storage.base import Storage
-from tests.hub.server.cluster import Cluster, binaries
+from tests.hub.server.cluster import Cluster, Pooler, binaries
 from tests.hub.server.processes import Served
 
 ENGINES = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
@@ -136,6 +136,23 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     yield start
     for process in started:
         process.kill()
+
+
+@pytest.fixture
+def pooler(cluster: Cluster) -> Iterator[Callable[[str], Pooler]]:
+    """Starts pgbouncer before a database; ended afterwards."""
+    program = next((path for path in ("/usr/sbin/pgbouncer", "/usr/bin/pgbouncer") if os.path.exists(path)), None)
+    if program is None:
+        pytest.skip("pgbouncer is not installed")
+    started: list[Pooler] = []
+
+    def start(database: str) -> Pooler:
+        started.append(Pooler(program, cluster, database))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()
 
 
 @pytest.fixture(autouse=True)

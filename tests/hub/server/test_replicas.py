@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import subprocess
 import uuid
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import asyncpg
 import httpx
 import pytest
 
-from tests.hub.server.cluster import Cluster, free_port, run_as_postgres
+from tests.hub.server.cluster import Cluster, Pooler
 from tests.hub.server.processes import Served
 from tests.hub.server.test_batch import op
 
@@ -135,38 +132,10 @@ async def test_the_database_restarts_in_the_middle(cluster: Cluster, serve: Call
     assert meta["seq"] == batch * 50 == acknowledged
 
 
-@pytest.fixture
-def pooler(cluster: Cluster, tmp_path: Path) -> Iterator[Callable[[str], str]]:
-    """pgbouncer in transaction mode before a database; gives the address through it."""
-    program = next((path for path in ("/usr/sbin/pgbouncer", "/usr/bin/pgbouncer") if os.path.exists(path)), None)
-    if program is None:
-        pytest.skip("pgbouncer is not installed")
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(database: str) -> str:
-        port, name = free_port(), database.rpartition("/")[2]
-        folder = cluster.folder
-        (folder / "users.txt").write_text('"hub" ""\n')
-        (folder / "bouncer.ini").write_text(
-            f"[databases]\n{name} = host=127.0.0.1 port={cluster.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
-            f"listen_port = {port}\nunix_socket_dir =\nauth_type = trust\nauth_file = {folder}/users.txt\n"
-            "pool_mode = transaction\ndefault_pool_size = 3\n"
-        )
-        started.append(
-            subprocess.Popen(run_as_postgres(program, folder / "bouncer.ini"), cwd="/", stderr=subprocess.DEVNULL)
-        )
-        return f"postgresql://hub@127.0.0.1:{port}/{name}"
-
-    yield start
-    for process in started:
-        process.terminate()
-        process.wait(10)
-
-
 async def test_through_a_pooler_in_transaction_mode(
-    cluster: Cluster, serve: Callable[..., Served], pooler: Callable[[str], str]
+    cluster: Cluster, serve: Callable[..., Served], pooler: Callable[[str], Pooler]
 ) -> None:
-    through = pooler(cluster.database())
+    through = pooler(cluster.database()).url
     first = serve(through)
     second = serve(through, token=first.token)
     async with httpx.AsyncClient(timeout=60) as client:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from aria_tui.hub.server.storage import open_storage, postgres
 from aria_tui.hub.server.storage.base import MigrationNeeded, NewerSchema, StorageUnavailable
+from tests.helpers import needs
 from tests.hub.server.processes import Served, aria
 
 TOKEN_SECRET = "a-title-that-no-log-may-hold"
@@ -164,6 +166,20 @@ def test_unit(tmp_path: Path) -> None:
     for line in ("NoNewPrivileges=yes", "ProtectSystem=strict", "DynamicUser=yes", "Restart=on-failure"):
         assert line in printed.splitlines()
     assert "hub serve --host 127.0.0.1 --port 8080" in printed
+
+
+def test_systemd_takes_the_unit_and_finds_it_hardened(tmp_path: Path) -> None:
+    analyze = needs.program("systemd-analyze", "systemd")
+    unit = tmp_path / "aria-hub.service"
+    unit.write_text(aria(tmp_path, "hub", "unit").stdout)
+    done = subprocess.run([analyze, "verify", str(unit)], capture_output=True, text=True, timeout=60)
+    ours = [line for line in done.stderr.splitlines() if "aria-hub" in line]
+    assert done.returncode == 0 and not ours, done
+    if "--offline" in subprocess.run([analyze, "--help"], capture_output=True, text=True, timeout=60).stdout:
+        # The exposure in tenths: at most 2.0 of 10.
+        judge = [analyze, "security", "--offline=true", "--threshold=20", str(unit)]
+        judged = subprocess.run(judge, capture_output=True, text=True, timeout=60)
+        assert judged.returncode == 0, judged
 
 
 def test_what_a_served_database_looks_like(tmp_path: Path, serve: Callable[..., Served]) -> None:

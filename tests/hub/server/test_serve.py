@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import socket
 import sqlite3
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -115,6 +118,31 @@ def test_a_port_that_is_taken(tmp_path: Path, serve: Callable[..., Served]) -> N
 
 def test_sigterm_is_a_good_end(tmp_path: Path, serve: Callable[..., Served]) -> None:
     assert serve(f"sqlite:///{tmp_path / 'hub.db'}").terminate() == 0
+
+
+def test_what_is_in_flight_at_sigterm_is_finished(tmp_path: Path, serve: Callable[..., Served]) -> None:
+    hub = serve(f"sqlite:///{tmp_path / 'hub.db'}")
+    body = b'{"title": "in flight"}'
+    with socket.create_connection(("127.0.0.1", hub.port), timeout=10) as request:
+        head = f"POST /api/tasks HTTP/1.1\r\nHost: hub\r\nAuthorization: Bearer {hub.token}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+        request.sendall(head.encode())
+        assert request.recv(1000).startswith(b"HTTP/1.1 100"), "the Hub is reading this request"
+        hub.process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            try:
+                socket.create_connection(("127.0.0.1", hub.port), timeout=1).close()
+            except ConnectionError:
+                break
+            time.sleep(0.01)
+        else:
+            raise AssertionError("still takes connections")
+        request.sendall(body)
+        assert request.recv(1000).startswith(b"HTTP/1.1 201"), hub.log()
+    assert hub.process.wait(30) == 0
+    with closing(sqlite3.connect(tmp_path / "hub.db")) as database:
+        assert database.execute("SELECT count(*) FROM operations").fetchone() == (1,)
 
 
 def test_migrate_and_an_older_or_newer_database(database: str, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from aria_tui.locale import _
 from aria_tui.tui.commands import COMMANDS, Command, keys_of, shown_key
@@ -41,6 +41,15 @@ class AriaCommands(Provider):
         cast("AriaApp", self.app).run_command(command)
 
 
+class Palette(CommandPalette):
+    """Every command that works here."""
+
+    def _action_command_list(self, action: str) -> None:
+        """Textual's list has no lines to move over on a screen without room for one, and would raise."""
+        if self.query_one(CommandList).scrollable_content_region.area:
+            super()._action_command_list(action)
+
+
 def palette() -> CommandPalette:
     """The palette's screen, to be pushed."""
-    return CommandPalette(providers=[AriaCommands], placeholder=_("Find a command"))
+    return Palette(providers=[AriaCommands], placeholder=_("Find a command"))

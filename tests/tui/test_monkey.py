@@ -50,6 +50,9 @@ class Trail:
 
         running.app.writes._run = noted
         assistant.queue_discard = thrown_away
+        # Leaving is in the footer and in the palette; this monkey stays. What else ends the program is a fault.
+        running.app.do_quit = lambda: self.steps.append("(leave)")
+        running.app.screen.do_first_demo = lambda: self.steps.append("(demo)")
 
     async def do(self, chance: random.Random) -> None:
         """One thing that a monkey may do."""
@@ -72,8 +75,8 @@ class Trail:
                 self.steps.append(chance.choice(KEYS))
                 await pilot.press(self.steps[-1])
 
-    def __str__(self) -> str:
-        return f"seed {SEED}, step {len(self.steps)}, the last: {self.steps[-40:]}"
+    def __repr__(self) -> str:
+        return f"{self.running.app.failure!r}, seed {SEED}, step {len(self.steps)}, the last: {self.steps[-40:]}"
 
 
 @pytest.mark.timeout(300 + STEPS // 5)

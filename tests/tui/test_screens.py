@@ -204,6 +204,20 @@ async def test_too_small_is_said_plainly_and_nothing_is_lost(dashboard: Any) -> 
         assert running.screen_text == before
 
 
+async def test_the_palette_stays_calm_on_a_screen_without_room(dashboard: Any) -> None:
+    async with dashboard() as running:
+        await running.keys("ctrl+p")
+        await running.sees("Find a command", "Send what waits")
+        for width, height in ((1, 1), (2, 8), (20, 5)):
+            await running.pilot.resize_terminal(width, height)
+            await running.keys("pagedown", "down", "pageup", "up", "end", "home")
+            assert running.app.is_running and running.app.failure is None
+        await running.pilot.resize_terminal(120, 40)
+        await running.sees("Find a command", "Send what waits")
+        await running.keys("escape")
+        assert kind(running) == "DashboardScreen"
+
+
 async def test_no_color_means_no_colour_at_all(dashboard: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with dashboard() as running:

@@ -100,9 +100,10 @@ class AriaApp(Doors):
         gc.freeze()  # what is loaded now stays: the collector need not walk through it while a sync runs
 
     def on_key(self, event: events.Key) -> None:
-        """A key that was pressed right after the one that opened another screen is that screen's."""
-        screen = getattr(event, "aria_screen", None)
-        if screen is not None and screen is not self.screen:
+        """A key that was pressed right after the one that opened another screen, or an input, is meant for that."""
+        screen, target = getattr(event, "aria_screen", None), getattr(event, "aria_target", None)
+        moved = target is not None and self.focused is not target and getattr(self.focused, "takes_text", False)
+        if (screen is not None and screen is not self.screen) or moved:
             event.prevent_default()
             self.post_message(events.Key(event.key, event.character))
 

@@ -13,3 +13,9 @@ def bindings(place: str) -> list[BindingType]:
         Binding(command.keys, f"app.run('{command.id}')", command.label, show=False, id=command.id)
         for command in at(place)
     ]
+
+
+def leaving() -> Binding:
+    """For a screen that lies over the others, where what works everywhere doesn't reach: leaving does, by its key that
+    is no letter."""
+    return Binding("ctrl+q", "app.run('quit')", show=False, id="quit")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual.binding import BindingType
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 
 from aria_tui.locale import _
+from aria_tui.tui.bindings import leaving
 from aria_tui.tui.commands import COMMANDS, Command, keys_of, shown_key
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ class AriaCommands(Provider):
 
 class Palette(CommandPalette):
     """Every command that works here."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [leaving()]
 
     def _action_command_list(self, action: str) -> None:
         """Textual's list has no lines to move over on a screen without room for one, and would raise."""

@@ -72,6 +72,15 @@ async def test_what_is_typed_before_the_form_is_there_is_not_lost(dashboard: Any
         assert await titles(running) == ["xsq12"]
 
 
+async def test_what_is_typed_right_after_the_filter_s_key_is_the_filter(dashboard: Any) -> None:
+    async with dashboard() as running:
+        for key in "slash", *"tidy":
+            running.app.post_message(events.Key(key, "/" if key == "slash" else key))
+        await until(lambda: running.app.session.get("tasks", {}).get("filter") == "tidy", "the whole word")
+        assert type(running.app.screen).__name__ == "DashboardScreen"
+        await running.keys("escape")
+
+
 async def test_text_of_a_closed_form_comes_back(dashboard: Any, tmp_path: Any) -> None:
     async with dashboard() as running:
         await running.keys("t")

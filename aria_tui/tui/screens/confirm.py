@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from aria_tui.locale import _
+from aria_tui.tui.bindings import leaving
 from aria_tui.tui.content import Line, Piece, line_width, say
 from aria_tui.tui.widgets.lines import Lines, Paragraph
 
@@ -21,6 +22,7 @@ class ConfirmScreen(ModalScreen[bool]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y,s,enter", "answer(True)", show=False),
         Binding("n,escape", "answer(False)", show=False),
+        leaving(),
     ]
 
     def __init__(self, question: str, yes: str) -> None:

@@ -210,7 +210,7 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
         self._activate(pane)
         targets = self.query(f"#{pane} RowList, #{pane} HubView")
         if targets:
-            targets.first().focus()
+            self.set_focus(targets.first())  # at once: the very next key is the pane's
 
     @on(PaneWanted)
     def _pane_wanted(self, event: PaneWanted) -> None:

@@ -17,7 +17,7 @@ from textual.widgets._input import Input
 from aria_tui.errors import AriaError, InvalidInput
 from aria_tui.locale import _
 from aria_tui.models import WriteResult
-from aria_tui.tui.bindings import bindings
+from aria_tui.tui.bindings import bindings, leaving
 from aria_tui.tui.commands import at, keys_of, shown_key
 from aria_tui.tui.content import Piece, content, say
 from aria_tui.tui.screens.base import HEIGHTS, WIDTHS
@@ -36,7 +36,7 @@ PATIENCE = 0.25
 class FormScreen(ModalScreen[None]):
     """Base of the forms. A subclass gives its fields and what saving means."""
 
-    BINDINGS = bindings("form")
+    BINDINGS = [*bindings("form"), leaving()]  # noqa: RUF012 - Textual's form
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
     TITLE_WORDS: ClassVar[str] = ""

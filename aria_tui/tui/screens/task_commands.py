@@ -42,7 +42,7 @@ class TaskCommands(AriaScreen):
         @property
         def now(self) -> Any: ...
 
-        def go_to(self, pane: str) -> None: ...
+        def _activate(self, pane: str) -> None: ...
 
     _choice = TaskChoice()
     _selected: frozenset[str] = frozenset()
@@ -99,9 +99,9 @@ class TaskCommands(AriaScreen):
 
     # -- looking
 
-    async def do_filter(self) -> None:
-        self.go_to("tasks")
-        await self.tasks_pane.open_filter(self._choice.filter)
+    def do_filter(self) -> None:
+        self._activate("tasks")
+        self.tasks_pane.open_filter(self._choice.filter)
 
     @on(FilterChanged)
     def _filter_changed(self, event: FilterChanged) -> None:

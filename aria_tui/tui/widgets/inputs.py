@@ -15,6 +15,9 @@ from aria_tui.tui.messages import FilterChanged, FilterLeft
 class LineInput(Input):
     """One line. Several pasted lines become one, joined by spaces; nothing is submitted by a paste."""
 
+    takes_text = True
+    """What is typed right after the key that opened it is meant for it."""
+
     def __init__(self, *args: Any, **kinds: Any) -> None:
         # A kept text must not be gone with the first letter that is typed.
         super().__init__(*args, **{"select_on_focus": False, **kinds})

@@ -260,6 +260,10 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self._keep_visible()
         self._announce()
 
+    def on_key(self, event: events.Key) -> None:
+        """Notes whose key it was: the app passes on what was typed right after a key that opened an input."""
+        event.aria_target = self  # type: ignore[attr-defined]
+
     def on_click(self, event: events.Click) -> None:
         index = self.scroll_offset.y + event.y
         if index >= len(self._rows) or (key := self._rows.key(index)) is None:

@@ -78,13 +78,13 @@ class TasksPane(Pane):
         key = self.rows.cursor_key
         return self._rows.task(key) if key is not None and self._rows is not None else None
 
-    async def open_filter(self, text: str) -> None:
-        """Shows the filter's input with the focus in it."""
+    def open_filter(self, text: str) -> None:
+        """Shows the filter's input with the focus in it: at once, so that the very next key is the filter's."""
         from aria_tui.tui.widgets.inputs import FilterInput  # not needed for the first paint
 
         if not self.query(FilterInput):
-            await self.mount(FilterInput(text, id="filter", placeholder=_("filter"), compact=True), before=self.rows)
-        self.query_one(FilterInput).focus()
+            self.mount(FilterInput(text, id="filter", placeholder=_("filter"), compact=True), before=self.rows)
+        self.screen.set_focus(self.query_one(FilterInput))
 
     async def close_filter(self) -> None:
         """Takes the filter's input away; the list has the focus again."""

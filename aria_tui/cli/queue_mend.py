@@ -199,12 +199,13 @@ async def _discard(args: argparse.Namespace) -> int:
         item = await assistant.queue_show(args.number)
         behind = [] if item.synced_at else await assistant.queue_dependents(args.number)
         if not args.yes:
-            _must_ask(_("a discarded row is gone for good: give --yes, or ask for it on a terminal"))
+            _must_ask(_("a discarded row is never sent: give --yes, or ask for it on a terminal"))
             print_item(item)
             for row in behind:
                 output.say(_("goes with it: #{number} {operation}").format(number=row.id, operation=row.operation))
             sure = output.confirm(_("Discard #{number}? It will never reach the Hub.").format(number=item.id))
-            if not sure or not output.confirm(_("Really? It can't be brought back.")):
+            really = _("Really? Only `aria queue retry {number}` brings it back, as a new operation.")
+            if not sure or not output.confirm(really.format(number=item.id)):
                 output.say(_("kept"))
                 return 1
         gone = await assistant.queue_discard(args.number)
@@ -266,6 +267,7 @@ async def _adopt(args: argparse.Namespace) -> int:
                 "Send {n} rows that were meant for another Hub or account to {url}?",
                 held,
             )
+            output.say(_("Edits keep the ids that they have; at another Hub these may be other tasks."))
             if not output.confirm(question.format(n=held, url=assistant.config.hub.url or _("the embedded Hub"))):
                 output.say(_("left as they are"))
                 return 1

@@ -75,7 +75,7 @@ class RowActions:
                 count,
             ).format(n=count)
         else:
-            question = _("It will not be sent and can't be brought back. Really?")
+            question = _("It will not be sent; only a retry from the journal brings it back. Really?")
         if not await self._app.push_screen_wait(ConfirmScreen(question, _("discard for good"))):
             return False
         await self._assistant.queue_discard(item.id)

@@ -607,7 +607,7 @@ async def discard(stage: Stage, key: str) -> None:
     await stage.press(key)
     await stage.running.sees(f"Discard #{number} insight: to be thrown away?")
     await stage.press("enter")
-    await stage.running.sees("can't be brought back. Really?")
+    await stage.running.sees("retry from the journal")
     assert number in [row for row, _o, _p in stage.waiting()]
     await stage.press("enter")
     await stage.told(f"discarded: #{number}")

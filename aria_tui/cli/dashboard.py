@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 
 from aria_tui.cli import output
@@ -15,6 +16,7 @@ def run(args: argparse.Namespace) -> int:
     """Runs the dashboard until it is left. Raises UsageError where there is no terminal to draw on."""
     require_terminal()
     config = load_config(args)
+    gc.disable()  # what is loaded before the first frame stays; the dashboard turns it on again (a tenth of the start)
     from aria_tui.tui.app import run as run_app
 
     return run_app(config) or 0

@@ -87,6 +87,13 @@ class AriaApp(Doors):
 
     async def _begin(self) -> None:
         """After the first paint: the assistant, and what runs beside the screen."""
+        try:
+            await self._bring_up()
+        finally:
+            gc.freeze()  # what is loaded now stays: the collector need not walk through it while a sync runs
+            gc.enable()  # off since the start
+
+    async def _bring_up(self) -> None:
         await self.live.open()
         for topic in ("tasks", "queue", "insights"):
             self.spawn(self.live.follow(topic), f"read {topic}")
@@ -97,7 +104,6 @@ class AriaApp(Doors):
         self.captures.recover()
         self.live.tell("opened")
         await asyncio.to_thread(importlib.import_module, "aria_tui.tui.screens.capture")  # so that t and i come at once
-        gc.freeze()  # what is loaded now stays: the collector need not walk through it while a sync runs
 
     def on_key(self, event: events.Key) -> None:
         """A key that was pressed right after the one that opened another screen, or an input, is meant for that."""

@@ -16,7 +16,7 @@ import msgspec
 from aria_tui.config import Config
 from aria_tui.hub.client import Outcome
 from aria_tui.models import SyncProgress, SyncReport
-from aria_tui.outbox import settle, state
+from aria_tui.outbox import doubt, settle, state
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.gist import gist
 from aria_tui.outbox.link import Known, Link
@@ -73,7 +73,9 @@ class Books:
         """The drain's name for those who look on; None: the immediate send of one row, which is no drain to look at."""
         self.blocked: dict[str, int] = {}
         """Entity → the first of its rows that holds later ones up."""
-        self.settled_again = self.acknowledged = self.attempted = False
+        self.later: list[str] = []
+        """Entities that are blocked for this round only."""
+        self.acknowledged = self.attempted = False
 
     def block(self, row: Row) -> None:
         self.blocked.setdefault(row.entity, row.id)
@@ -85,23 +87,29 @@ class Books:
     # Attempts and results
 
     async def begin(self, part: list[Row]) -> list[Row]:
-        """Commits what is owed and an attempt of the rows that still wait as they were read; gives those."""
+        """Commits what is owed and an attempt of the rows that still wait as they were read; gives those. The entities
+        of those that changed since have to wait for another round."""
         now, owed, before = self.link.now(), self._take_owed(), self.tally
 
-        async def job(connection: aiosqlite.Connection) -> tuple[list[Row], Tally, list[str]]:
+        async def job(connection: aiosqlite.Connection) -> tuple[tuple[list[Row], list[Row]], Tally, list[str]]:
             resolved: list[str] = []
             self.tally = before
             if owed is not None:
                 self.tally, resolved = await self._write_down(connection, owed, before)
-            kept = await settle.still_there(connection, part)
+            kept, changed = await settle.still_there(connection, part)
             if kept:
                 await settle.mark_sent(connection, kept, now)
             self._first, self._last = (kept[0].id, kept[-1].id) if kept else (0, 0)
             self._current = gist(kept[0]) if kept else self._current
             await self._publish(connection)
-            return kept, self.tally, resolved
+            return (kept, changed), self.tally, resolved
 
-        kept: list[Row] = await self._commit(job, before)
+        kept: list[Row]
+        kept, changed = await self._commit(job, before)
+        for row in changed:
+            if row.entity not in self.blocked:
+                self.block(row)
+                self.later.append(row.entity)
         self._known = self.link.known
         self.attempted = self.attempted or bool(kept)
         self.tell()
@@ -119,13 +127,16 @@ class Books:
         self._owed = Owed(judged, outcome, self._known)
 
     async def pay(self) -> None:
-        """Commits what is owed, if anything is."""
+        """Commits what is owed, if anything is, and that nothing is in flight any more."""
         owed, before = self._take_owed(), self.tally
-        if owed is None:
+        if owed is None and not self._first:
             return
 
         async def job(connection: aiosqlite.Connection) -> tuple[None, Tally, list[str]]:
-            self.tally, resolved = await self._write_down(connection, owed, before)
+            resolved: list[str] = []
+            self.tally = before
+            if owed is not None:
+                self.tally, resolved = await self._write_down(connection, owed, before)
             await self._landed(connection)
             return None, self.tally, resolved
 
@@ -152,10 +163,16 @@ class Books:
             raise
         self.tally = tally
         self.acknowledged = self.acknowledged or tally.synced + tally.superseded > before.synced + before.superseded
-        for entity in resolved:
-            self.blocked.pop(entity, None)
-            self.settled_again = True
+        self.later += resolved
         return result
+
+    def another_round(self) -> bool:
+        """Whether something is to be tried again from the first row on: what was changed, or a conflict that was
+        settled by policy, while the last round went on."""
+        again, self.later = self.later, []
+        for entity in again:
+            self.blocked.pop(entity, None)
+        return bool(again)
 
     async def _write_down(self, connection: aiosqlite.Connection, owed: Owed, before: Tally) -> tuple[Tally, list[str]]:
         """Writes owed verdicts; gives the tally with them, and the entities whose conflicts were settled."""
@@ -163,6 +180,8 @@ class Books:
         done = await settle.settle(connection, self.clock, now, self.config.queue.max_attempts, owed.judged)
         if owed.outcome is not None and owed.outcome.server_id is not None:
             await map_id(connection, self.link.target, owed.judged[0][0], owed.outcome)
+        if self.link.client.plain:
+            await doubt.forget(connection, [row for row, verdict in owed.judged if verdict.fate == "delivered"])
         await self.link.note_changes(connection, owed.known, sum(map(_made, owed.judged)))
         resolved = await self._by_policy(connection, owed.judged, now)
         return before.plus(msgspec.structs.replace(done, conflicts=done.conflicts - len(resolved))), resolved

@@ -14,12 +14,12 @@ _SUMS = "SELECT (SELECT total(waiting) FROM counters) = (SELECT count(*) FROM qu
 _COUNT = "SELECT CAST(operation AS TEXT), ifnull(target, ''), count(*) FROM queue WHERE synced_at IS NULL GROUP BY 1, 2"
 
 
-async def mend(store: Store) -> bool:
+async def mend(store: Store, *, thoroughly: bool = False) -> bool:
     """Puts the counters right where they are wrong; whether they were.
 
-    What goes past a trigger goes missing as a whole, so that the sum tells.
+    What goes past a trigger goes missing as a whole, so that the sum tells; ``thoroughly``: each counter is looked at.
     """
-    if (await store.read(_SUMS))[0][0]:
+    if not thoroughly and (await store.read(_SUMS))[0][0]:
         return False
     counted = await store.read(_COUNT)
     kept = await store.read("SELECT CAST(operation AS TEXT), target, waiting FROM counters WHERE waiting <> 0")

@@ -7,7 +7,7 @@ edit: every version that was sent is remembered until the Hub has answered.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -46,10 +46,10 @@ async def versions(store: Store, row: Row, payload: Payload) -> list[Payload]:
     return sent or [payload]
 
 
-async def forget(store: Store, entity: str) -> None:
-    """The Hub has answered."""
-    if await state.get(store, _name(entity), list[Payload]):
-        await state.put(store, _name(entity), None)
+async def forget(connection: aiosqlite.Connection, delivered: Sequence[Row]) -> None:
+    """The Hub has them, in the transaction that says so."""
+    for row in delivered:
+        await state.put_in(connection, _name(row.entity), None)
 
 
 async def matches(

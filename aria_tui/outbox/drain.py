@@ -6,10 +6,12 @@ Rows are committed before an event is reported. Clock, sleep, randomness and tra
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 
 from aria_tui.config import Config
+from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.hub.client import Probe
 from aria_tui.models import SyncProgress, SyncReport
 from aria_tui.outbox import counters, folds, journal, parked, rows
@@ -22,7 +24,7 @@ from aria_tui.outbox.store import Store
 
 _PAGE = 1000
 _ROUNDS = 3
-"""How often a drain begins anew because a conflict was settled by policy."""
+"""How often a drain begins anew because of what changed while it went on."""
 
 
 class Drain(Lane):
@@ -50,6 +52,15 @@ class Drain(Lane):
     async def run(self) -> SyncReport:
         """Drains and gives the report. Raises NotSaved where the queue's file can't be written."""
         self.books.run = f"{os.getpid()}-{id(self)}-{self.clock.steady()}"
+        try:
+            await self._drain()
+        except NotSaved:
+            with contextlib.suppress(NotSaved, QueueUnavailable):  # those who look on should hear of the end
+                await self.books.finish(await self._report(), last_sync=False)
+            raise
+        return await self._finish()
+
+    async def _drain(self) -> None:
         if await self._ready():
             await rows.adopt_strangers(self.store, self.link.target)
             await counters.mend(self.store)
@@ -60,17 +71,17 @@ class Drain(Lane):
             self._most = self._limits()[0]
             if self.books.total:
                 await self._rounds()
-        return await self._finish()
 
     async def send_one(self, number: int) -> None:
         """Sends one row at once; what is in its way leaves it queued."""
+        if not self.link.bound and not (await self._in_time(self.link.probe(self._timeout()))):
+            return
+        await rows.adopt_strangers(self.store, self.link.target)
         found = [row for row in await rows.page(self.store, number - 1, 1) if row.id == number]
         if not found or found[0].target != self.link.target:
             return
         if not await rows.heads(self.store, found[0].entity, number):
             return  # a new write never overtakes a waiting one of its entity
-        if not self.link.bound and not (await self._in_time(self.link.probe(self._timeout()))):
-            return
         gate = self.link.gate
         if not self.link.restored and (gate is None or gate.seconds(self.clock) == 0):
             try:
@@ -86,7 +97,7 @@ class Drain(Lane):
             return False  # a manual sync ignores backoff, but never Retry-After
         if gate is not None and not self.manual and gate.seconds(self.clock):
             return False
-        if self.link.fresh:
+        if self.link.fresh and await self._waiting():
             return True
         found: Probe | None = await self._in_time(self.link.probe(self._timeout()))
         return found is not None and found.may_send and not self.link.restored
@@ -96,12 +107,11 @@ class Drain(Lane):
     async def _rounds(self) -> None:
         self.books.blocked = await self._parked_entities()
         for _ in range(_ROUNDS):
-            self.books.settled_again = False
             try:
                 await self._pass()
             finally:
                 await self.books.pay()
-            if not self.books.settled_again:
+            if not self.books.another_round():
                 return
 
     async def _pass(self) -> None:
@@ -145,6 +155,8 @@ class Drain(Lane):
         while True:
             page = await rows.page(self.store, after, max(100, min(wanted - len(batch), _PAGE)))
             for row in page:
+                if not row.op_id:
+                    return batch, after  # a stranger's that nobody has looked at yet: nothing of its entity goes first
                 if self._may_send(row):
                     weight = self._encode(row)
                     if batch and (len(batch) >= wanted or size + weight > room):
@@ -157,7 +169,7 @@ class Drain(Lane):
 
     def _may_send(self, row: Row) -> bool:
         """Decides about one row, in order; what stays behind blocks later rows of its entity."""
-        if row.target != self.link.target or not row.op_id:
+        if row.target != self.link.target:
             return False
         if self.books.parked_ahead(row):
             return False
@@ -177,10 +189,10 @@ class Drain(Lane):
         found = await self.store.read("SELECT total(waiting) FROM counters WHERE target = ?", (self.link.target,))
         return int(found[0][0])
 
-    async def _finish(self) -> SyncReport:
+    async def _report(self) -> SyncReport:
         remaining = int((await self.store.read("SELECT total(waiting) FROM counters"))[0][0])
         tally = self.books.tally
-        report = SyncReport(
+        return SyncReport(
             synced=tally.synced,
             superseded=tally.superseded,
             failed=tally.failed,
@@ -190,8 +202,11 @@ class Drain(Lane):
             hub=self.link.status,
             stopped=self._stop.is_set(),
         )
+
+    async def _finish(self) -> SyncReport:
+        report = await self._report()
         good = self.link.status.state in ("online", "slow", "embedded")
-        if self.books.attempted or tally.done:
+        if self.books.attempted or self.books.tally.done:
             await self.books.finish(report, last_sync=good and not report.stopped)
             await asyncio.shield(journal.prune(self.store, self.clock, self.config.queue.journal_days))
         return report

@@ -380,7 +380,7 @@ class Engine:
 
     async def check(self) -> str | None:
         """SQLite's own check of the whole file; the counters are put right on the way."""
-        await counters.mend(self.store)
+        await counters.mend(self.store, thoroughly=True)
         found = await self.store.read("PRAGMA integrity_check(1)")
         return None if found and found[0][0] == "ok" else str(found[0][0] if found else "no answer")
 

@@ -118,6 +118,7 @@ class Link:
 
     async def probe(self, timeout: float) -> Probe:
         """Asks the Hub who it is and keeps the answer: binding, gate, limits, restored or not."""
+        before = self.known
         found = await self.client.probe(timeout)
         self._latencies.append(found.latency_ms if found.state in _GOOD else None)
         if found.meta is not None and found.state == "not_the_hub" and not self.client.embedded:
@@ -125,7 +126,7 @@ class Link:
             self.client.expected_hub_id = None
             found = await self.client.probe(timeout)
         if found.may_send:
-            await self._bind(found)
+            await self._bind(found, before)
             if self.gate is not None and self.gate.reads:
                 self._show(self.gate.hub_state, self.gate.reason, since=self.gate.since)
                 return found
@@ -137,17 +138,17 @@ class Link:
             await self._shut_by(found.state, found.reason, found.wait_s)
         return found
 
-    async def _bind(self, found: Probe) -> None:
+    async def _bind(self, found: Probe, before: Known | None) -> None:
         if found.meta is not None:
-            before = self.target
+            former = self.target
             if not self.client.embedded:
                 self.target = names.named(found.meta.hub_id, found.meta.account)
                 await self._keep(targets.bind(self.store, self.address, found.meta.hub_id, found.meta.account))
-            if self.target != before:
+            if self.target != former:
                 with contextlib.suppress(QueueUnavailable):
                     self.known = await state.get(self.store, f"hub:{self.target}", Known)
                     self.gate = await self._load_gate()
-            await self._remember(found.meta)
+            await self._remember(found.meta, before)
         elif found.plain:
             await self._keep(targets.bind_plain(self.store, self.address))
             self.target = names.unbound(self.address)
@@ -156,19 +157,26 @@ class Link:
         with contextlib.suppress(NotSaved, QueueUnavailable):
             await writing
 
-    async def _remember(self, meta: Meta) -> None:
-        """Keeps the Hub's word about itself; a change number that went back, or another epoch, means restored."""
+    async def _remember(self, meta: Meta, before: Known | None) -> None:
+        """Keeps the Hub's word about itself; a change number that went back, or another epoch, means restored.
+
+        ``before``: what was known when it was asked. What was acknowledged while its answer was on the way raised the
+        number that is known by now, and the answer may be older than that.
+        """
         old = self.known
         restored, seq = (old.restored, old.seq) if old else ("", 0)
         if old is not None and old.epoch != meta.epoch:
-            restored = NEW_EPOCH
-        elif old is not None and meta.seq < old.seq:
-            restored = f"the Hub was restored from a backup (its last change is {meta.seq}, {seq} was seen)"
+            if before is not None and before.epoch == meta.epoch:
+                return  # of before a restoration that was noticed meanwhile
+            restored, seq = NEW_EPOCH, meta.seq
+        elif old is not None and before is not None and _same(before, meta) and meta.seq < min(before.seq, old.seq):
+            restored = f"the Hub was restored from a backup (its last change is {meta.seq}, {before.seq} was seen)"
+            seq = meta.seq
         new = Known(
             hub_id=meta.hub_id,
             account=meta.account,
             epoch=meta.epoch,
-            seq=meta.seq,
+            seq=max(seq, meta.seq),
             api=meta.api,
             operations=meta.operations,
             limits=meta.limits,
@@ -319,3 +327,7 @@ class Link:
         last = await state.get(self.store, f"last_sync:{self.target}", str)
         share = answered / probes if probes else None
         self.status = msgspec.structs.replace(self.status, uptime_7d=share, last_sync=last)
+
+
+def _same(known: Known, meta: Meta) -> bool:
+    return (known.hub_id, known.account, known.epoch) == (meta.hub_id, meta.account, meta.epoch)

@@ -67,8 +67,6 @@ class PlainLane:
             outcome = await self._look_up(row, payload, timeout)
             if outcome is None:
                 outcome = await self._request(row, row.operation, payload, timeout)
-            if outcome.kind == "answered":
-                await doubt.forget(self.store, row.entity)
             return outcome
         if not create and "id" in payload:
             payload["id"] = await self._real_id(row, payload["id"], timeout)

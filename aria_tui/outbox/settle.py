@@ -53,14 +53,28 @@ async def mark_sent(connection: aiosqlite.Connection, rows: Sequence[Row], now: 
     )
 
 
-async def still_there(connection: aiosqlite.Connection, rows: Sequence[Row]) -> list[Row]:
-    """The rows that wait as they were read: not edited, discarded, or marked by a stranger since."""
+async def still_there(connection: aiosqlite.Connection, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """(the rows that wait just as they were read, those that wait as something else).
+
+    The second were edited, given to another Hub, or rest on something else since; the later ones of their entities
+    are in neither list, so that nothing overtakes them. What was discarded, or marked by a stranger, is left out too.
+    """
     found = await connection.execute_fetchall(
-        "SELECT id, op_id FROM queue WHERE synced_at IS NULL AND id IN (SELECT value FROM json_each(?))",
+        "SELECT id, op_id, target, base_version, base FROM queue"
+        " WHERE synced_at IS NULL AND id IN (SELECT value FROM json_each(?))",
         (id_list(rows),),
     )
-    keys: dict[int, str] = {row[0]: row[1] for row in found}
-    return [row for row in rows if keys.get(row.id) == row.op_id]
+    now = {row[0]: tuple(row[1:]) for row in found}
+    kept: list[Row] = []
+    changed: dict[str, Row] = {}
+    for row in rows:
+        if row.id not in now or row.entity in changed:
+            continue
+        if now[row.id] == (row.op_id, row.target, row.base_version, row.base):
+            kept.append(row)
+        else:
+            changed[row.entity] = row
+    return kept, list(changed.values())
 
 
 async def unmark(connection: aiosqlite.Connection, rows: Sequence[Row], reason: str, *, reached: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,6 +42,9 @@ async def write(engine: Engine, row: NewRow, payload: dict[str, Any], *, offline
         except (AriaError, OSError) as error:
             engine.wrote()
             return queued(accepted.number, entity, str(error))  # it is committed, and that is what counts
+        except asyncio.CancelledError:
+            engine.wrote()
+            raise
     return await outcome(engine, accepted.number, entity)
 
 

@@ -79,7 +79,9 @@ class Systemd(Timer):
             ).encode(),
             timer: (
                 "[Unit]\nDescription=ARIA: sync by the clock\n\n"
-                f"[Timer]\nOnCalendar={_calendar(minutes)}\nPersistent=true\nAccuracySec=30s\n\n"
+                f"[Timer]\nOnCalendar={_calendar(minutes)}\nPersistent=true\nAccuracySec=30s\n"
+                "# Each machine at a moment of its own: a Hub of many should not hear from all of them at once\n"
+                f"RandomizedDelaySec={min(minutes, 15)}min\nFixedRandomDelay=true\n\n"
                 "[Install]\nWantedBy=timers.target\n"
             ).encode(),
         }

@@ -114,5 +114,7 @@ async def _store(document: BriefingDoc, assistant: Assistant) -> int:
         return 1
     for result in results:
         if result.status not in DONE:
-            output.complain(result.message)
+            from aria_tui.cli.said import in_words
+
+            output.complain(in_words(result.message))
     return 0 if all(result.status in DONE for result in results) else 1

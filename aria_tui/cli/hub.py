@@ -185,8 +185,10 @@ def _token_list(args: argparse.Namespace) -> int:
     if args.json:
         _print(manage.as_json({"tokens": tokens}))
         return 0
+    from aria_tui.cli.words import moment
+
     for token in tokens:
-        last = token["last_used_at"] or _("never")
+        last = moment(token["last_used_at"]) or _("never")
         _print(
             f"{token['id']}  {token['account']}  {token['name'] or '-'}  {token['scope']}  {token['state']}  "
             + _("last used: {when}").format(when=last)

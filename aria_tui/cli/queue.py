@@ -135,13 +135,14 @@ def _gist(row: QueueItem, titles: dict[str, str]) -> str:
 
 
 def _print_rows(rows: Sequence[QueueItem], titles: dict[str, str]) -> None:
+    from aria_tui.cli.said import outcome
     from aria_tui.cli.words import age, reason
 
     cells = max(20, output.terminal_columns() - 62)
     output.table([
         (
             str(row.id), row.operation, output.clip(_gist(row, titles) or row.entity.partition(":")[2], cells),
-            age(row.synced_at or row.created_at), output.clip(row.outcome or reason(row), 36),
+            age(row.synced_at or row.created_at), output.clip(outcome(row.outcome) if row.outcome else reason(row), 36),
         )
         for row in rows
     ], right=(0, 3))  # fmt: skip
@@ -159,7 +160,9 @@ async def _show(args: argparse.Namespace) -> int:
 
 def print_item(item: QueueItem) -> None:
     """A row for a person: fields by line, the payload as it is stored."""
-    for name, value in documents.row(item).items():
+    from aria_tui.cli.words import reason
+
+    for name, value in {**documents.row(item), "reason": reason(item)}.items():
         if name != "payload" and value not in (None, ""):
             output.say(f"{name + ':':<17}{output.safe(value, lines=True)}")
     output.say(_("payload:"))

@@ -28,7 +28,7 @@ def add_commands(commands: SubParsers) -> None:
     add_json(retry)
     _add_edit(commands)
     discard = add_command(
-        commands, "discard", _("throw a row away for good"), _discard, examples=("aria queue discard 41 --yes",)
+        commands, "discard", _("throw a row away, not to be sent"), _discard, examples=("aria queue discard 41 --yes",)
     )
     discard.add_argument("number", metavar="N", type=int, help=_("the row's number, as listed"))
     _add_yes(discard)

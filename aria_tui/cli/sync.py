@@ -40,7 +40,9 @@ async def _run(args: argparse.Namespace) -> int:
     if args.json:
         output.emit(documents.sync(report))
     elif not args.quiet and not problem:
-        output.say(output.safe(report.sentence))
+        from aria_tui.cli.said import sync_end
+
+        output.say(output.safe(sync_end(report)))
         if not own:
             output.say(_("(another process was syncing; it was followed)"))
     if args.quiet:

@@ -51,7 +51,9 @@ def _word(choices: tuple[str, ...]) -> Any:
     def read(text: str) -> str:
         word = text.strip().lower().replace("-", "_").replace(" ", "_")
         if word not in choices:
-            raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(choices)}")
+            raise argparse.ArgumentTypeError(
+                _("{text!r} is none of {choices}").format(text=text, choices=", ".join(choices))
+            )
         return word.upper()
 
     return read

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from aria_tui.hub.contract import read_time
 from aria_tui.locale import _, ngettext
 from aria_tui.models import HubStatus, QueueItem, QueueStatus, TaskView
-from aria_tui.wording import hub_words, more, why
+from aria_tui.wording import hub_words, more
 
 OLD = timedelta(days=1)
 """Older than this, what waits is a warning everywhere (queue.md, "Seeing it")."""
@@ -65,13 +65,9 @@ def mark_of(task: TaskView) -> str:
 
 def reason(item: QueueItem) -> str:
     """Why a row is still there, in the user's language and zone."""
-    from aria_tui.outbox.reasons import SENTENCES
+    from aria_tui.cli.said import in_words
 
-    template = SENTENCES.get(item.reason_code)
-    if template is None or not item.reason_args:
-        return item.reason
-    made = {"at": moment, "since": moment, "why": why}
-    return _(template).format(**{k: made[k](v) if k in made else v for k, v in item.reason_args.items()})
+    return in_words(item.reason)
 
 
 def moment(text: str | None) -> str:

@@ -27,7 +27,9 @@ def report(result: WriteResult, args: argparse.Namespace) -> int:
     if args.json:
         output.emit(result)
     else:
-        output.say(output.safe(result.message))
+        from aria_tui.cli.said import in_words
+
+        output.say(output.safe(in_words(result.message)))
     return 0 if result.status in DONE else 1
 
 

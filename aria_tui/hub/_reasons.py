@@ -6,9 +6,7 @@ Reasons travel in JSON, logs and the queue file, so they are made in English. A 
 
 from __future__ import annotations
 
-import re
-
-from aria_tui.locale import _
+from aria_tui.locale.made import said
 
 
 def N_(sentence: str) -> str:
@@ -70,8 +68,4 @@ _TEMPLATES = tuple(value for name, value in list(globals().items()) if name.isup
 
 def in_words(reason: str) -> str:
     """A reason in the user's language; one that isn't of this list (the Hub's own words) comes back as it is."""
-    for template in _TEMPLATES:
-        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+)", re.escape(template))
-        if found := re.fullmatch(pattern, reason, re.DOTALL):
-            return _(template).format(**{name: in_words(value) for name, value in found.groupdict().items()})
-    return reason
+    return said(reason, _TEMPLATES, lambda _name, value: in_words(value))

@@ -9,6 +9,7 @@ import pytest
 
 from aria_tui.hub import _reasons
 from aria_tui.hub.client import in_words
+from aria_tui.locale import made
 
 TEMPLATES = {name: value for name, value in vars(_reasons).items() if name.isupper() and isinstance(value, str)}
 
@@ -16,7 +17,7 @@ TEMPLATES = {name: value for name, value in vars(_reasons).items() if name.isupp
 @pytest.fixture
 def reversed_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """A language in which each sentence stands in brackets."""
-    monkeypatch.setattr(_reasons, "_", lambda sentence: f"<{sentence}>")
+    monkeypatch.setattr(made, "_", lambda sentence: f"<{sentence}>")
 
 
 @pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES.keys())

@@ -7,7 +7,10 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import pytest
 
 from aria_tui import config
 from aria_tui.cli.demo import Demo
@@ -37,7 +40,9 @@ def test_the_demos_hub_keeps_its_data_while_it_is_off(tmp_path: Path) -> None:
         demo.stop()
 
 
-def test_every_local_source_of_the_demo_has_something_to_say(aria: Aria) -> None:
+def test_every_local_source_of_the_demo_has_something_to_say(aria: Aria, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", aria.environment()["TZ"])  # the samples' days are those of whoever runs the demo
+    time.tzset()
     demo = Demo(aria.root)
     try:
         demo.start()
@@ -52,6 +57,8 @@ def test_every_local_source_of_the_demo_has_something_to_say(aria: Aria) -> None
         sections = aria("briefing", "--format", "json").ok().json["sections"]
     finally:
         demo.stop()
+        monkeypatch.undo()
+        time.tzset()
     for name in ("calendar", "tasks", "projects", "finance"):
         assert sections[name]["state"] == "ok", (name, sections[name])
     assert len(sections["calendar"]["data"]["today"]) == 3 and len(sections["finance"]["data"]["due"]) == 2

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from datetime import date, timedelta
+from datetime import timedelta
 
 import pytest
 
 from tests.cli.pty_run import on_a_terminal
-from tests.helpers.aria import Aria
+from tests.helpers.aria import Aria, today
 from tests.helpers.hub import HubProcess
 
 
@@ -28,7 +28,7 @@ def test_a_task_from_first_word_to_last(online: Aria, hub: HubProcess) -> None:
     task = hub.all("tasks")[0]
     assert {k: task[k] for k in ("id", "title", "project_name", "priority", "tags", "description", "due_date")} == {
         "id": added["id"], "title": "Pagar DAS", "project_name": "finance", "priority": "HIGH", "tags": ["tax", "br"],
-        "description": "by *app*", "due_date": (date.today() + timedelta(days=3)).isoformat(),
+        "description": "by *app*", "due_date": (today() + timedelta(days=3)).isoformat(),
     }  # fmt: skip
     listed = online("task", "list", "--json").ok().json
     assert listed.keys() == {"tasks", "as_of", "source"} and listed["source"] == "hub"

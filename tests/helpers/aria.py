@@ -8,10 +8,21 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+ZONE = "America/Fortaleza"
+"""Where the program's user lives: for some hours of each day the date there isn't the one in UTC."""
+
+
+def today() -> date:
+    """The day that the program's user has."""
+    return datetime.now(ZoneInfo(ZONE)).date()
 
 
 def clean_environment(home: Path, **more: str) -> dict[str, str]:
@@ -20,7 +31,7 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
         "HOME": str(home / "user"),
         "ARIA_HOME": str(home / "aria"),
-        "TZ": "America/Fortaleza",
+        "TZ": ZONE,
         "LANG": "C.UTF-8",
         "TERM": "xterm-256color",
         "PYTHONPATH": str(ROOT),

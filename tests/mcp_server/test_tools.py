@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-from datetime import date
 from pathlib import Path
 
 import pytest
 from mcp.shared.exceptions import MCPError
 
 from tests.helpers import needs
-from tests.helpers.aria import Aria
+from tests.helpers.aria import Aria, today
 from tests.helpers.hub import HubProcess
 from tests.mcp_server.client import call, connected, failure
 
@@ -42,10 +41,10 @@ def configure(aria: Aria) -> None:
         subprocess.run([git, *args], cwd=root, env=environment, check=True)
     ledger = aria.root / "finance.toml"
     ledger.write_text(
-        f'currency = "BRL"\n[[recurring]]\ndesc = "Neon"\namount = "19.00"\ndue = "{date.today()}"\n'
+        f'currency = "BRL"\n[[recurring]]\ndesc = "Neon"\namount = "19.00"\ndue = "{today()}"\n'
         '[[budgets]]\ncategory = "Software"\nlimit = "100"\nspent = "90"\n'
     )
-    day = date.today().strftime("%Y%m%d")
+    day = today().strftime("%Y%m%d")
     calendar = aria.root / "calendar.ics"
     calendar.write_text(
         "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:t\r\nBEGIN:VEVENT\r\nUID:1\r\n"
@@ -125,7 +124,7 @@ async def test_each_tool_with_the_hub_up(online: Aria, hub: HubProcess) -> None:
         assert "not configured" in await failure(client, "docker_list_containers")
         text = (await client.read_resource("aria://briefing/today")).contents[0].text  # type: ignore[union-attr]
         assert "Stand-up" in text
-        stored = date.today().isoformat()
+        stored = today().isoformat()
         await call(client, "aria_store_briefing", date=stored, content="as stored")
         text = (await client.read_resource("aria://briefing/today")).contents[0].text  # type: ignore[union-attr]
         assert text == "as stored"

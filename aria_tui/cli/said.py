@@ -18,10 +18,10 @@ def N_(sentence: str) -> str:
 
 _SENTENCES = (
     # what became of a write; the most frequent first
-    N_("saved to Hub"),
-    N_("saved"),
     N_("queued (#{number})"),
     N_("queued (#{number}): {why}"),
+    N_("saved to Hub"),
+    N_("saved"),
     N_("Hub offline"),
     N_("sent, but not confirmed yet"),
     N_("delivered by another program"),

@@ -17,7 +17,7 @@ def said(sentence: str, templates: Sequence[str], value: Callable[[str, str], st
     if sentence in templates:
         return _(sentence)
     for template in templates:
-        if found := _pattern(template).fullmatch(sentence):
+        if "{" in template and (found := _pattern(template).fullmatch(sentence)):
             return _(template).format(**{name: value(name, text) for name, text in found.groupdict().items()})
     return sentence
 

@@ -163,8 +163,8 @@ async def _context(assistant: Assistant, _args: Nothing, _progress: Progress) ->
     )  # fmt: skip
 
 
-def _day(text: str, assistant: Assistant) -> str:
-    return meaning.day(text, assistant.config).isoformat()
+def _day(text: str, assistant: Assistant, *, field: str = "due") -> str:
+    return meaning.day(text, assistant.config, field=field).isoformat()
 
 
 async def _hub_data(assistant: Assistant, _args: Nothing, _progress: Progress) -> HubData:
@@ -236,7 +236,7 @@ async def _store_briefing(assistant: Assistant, args: StoreBriefing, _progress: 
 
 async def _record_activity(assistant: Assistant, args: RecordActivity, _progress: Progress) -> WriteResult:
     fields: dict[str, Any] = {"commits": args.commits, "summary": args.summary, "notes": args.notes}
-    day = _day(args.date or "today", assistant)
+    day = _day(args.date or "today", assistant, field="date")
     write = assistant.record_activity(args.project, day, **fields, **args.how)
     return await _written(write)
 

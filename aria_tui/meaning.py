@@ -6,7 +6,7 @@ import re
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Literal
 
-from aria_tui.errors import HubUnavailable, NotFound
+from aria_tui.errors import FieldError, HubUnavailable, InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from aria_tui.assistant import Assistant
@@ -42,15 +42,19 @@ def now(config: Config) -> datetime:
     return datetime.now(zone_of(config.briefing.timezone)[0])
 
 
-def day(text: str, config: Config) -> date:
-    """The day that a word means today: today, fri, +3d, 2026-12-01. Raises InvalidInput."""
+def day(text: str, config: Config, *, field: str = "due") -> date:
+    """The day that a word means today: today, fri, +3d, 2026-12-01. Raises InvalidInput, of the named field."""
     from aria_tui.dates import parse_due
 
-    return parse_due(text, now(config).date())
+    try:
+        return parse_due(text, now(config).date())
+    except InvalidInput as error:
+        raise InvalidInput([FieldError(field, one.message) for one in error.errors]) from None
 
 
 def beginning_of(text: str, config: Config) -> str:
-    """The first moment of such a day in the user's zone, as the wire writes it."""
+    """The first moment of such a day in the user's zone, as the wire writes it. Raises InvalidInput (``since``)."""
     from aria_tui.hub.contract import write_time
 
-    return write_time(datetime.combine(day(text, config), time(), tzinfo=now(config).tzinfo))
+    first = datetime.combine(day(text, config, field="since"), time(), tzinfo=now(config).tzinfo)
+    return write_time(first)

@@ -6,7 +6,7 @@ import argparse
 
 from aria_tui import meaning
 from aria_tui.cli import output, writes
-from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
+from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of, whole_number
 from aria_tui.cli.session import opened
 from aria_tui.locale import _
 
@@ -24,7 +24,7 @@ def add_parser(subparsers: SubParsers) -> None:
     add.add_argument("project", metavar="PROJECT", help=_("project"))
     add.add_argument("--notes", metavar="TEXT", help=_("notes of the day; - reads standard input"))
     add.add_argument("--summary", metavar="TEXT", help=_("the day in a line"))
-    add.add_argument("--commits", metavar="N", type=int, help=_("how many commits"))
+    add.add_argument("--commits", metavar="N", type=whole_number, help=_("how many commits"))
     add.add_argument("--date", metavar="DAY", default="today", help=_("today, 2026-11-30 (default: today)"))
     writes.add_write_options(add)
     listing = add_command(
@@ -44,7 +44,7 @@ async def _add(args: argparse.Namespace) -> int:
     notes = writes.given_text(args.notes, args) if args.notes is not None else None
     args.typed = "\n".join(text for text in (args.summary, notes) if text)
     async with opened(args) as assistant:
-        day = meaning.day(args.date, assistant.config)
+        day = meaning.day(args.date, assistant.config, field="date")
         result = await assistant.record_activity(
             args.project, day.isoformat(), commits=args.commits, summary=args.summary, notes=notes, offline=args.offline
         )
@@ -53,7 +53,7 @@ async def _add(args: argparse.Namespace) -> int:
 
 async def _list(args: argparse.Namespace) -> int:
     async with opened(args) as assistant:
-        since = meaning.day(args.since, assistant.config).isoformat() if args.since else None
+        since = meaning.day(args.since, assistant.config, field="since").isoformat() if args.since else None
         found = await assistant.list_activity(since=since, project=args.project)
     if args.json:
         output.emit({"activity": found})

@@ -95,7 +95,7 @@ def _draw(names: Iterable[str]) -> None:
 async def _stored(day: str, assistant: Assistant) -> BriefingDoc:
     from aria_tui.errors import NotFound
 
-    date = meaning.day(day, assistant.config).isoformat()
+    date = meaning.day(day, assistant.config, field="date").isoformat()
     found = await assistant.stored_briefing(date)
     if found is None:
         raise NotFound(_("no briefing of {date} is stored").format(date=date))

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from aria_tui import paths
-from aria_tui.cli.parser import SubParsers, add_command, add_subcommands, help_of
+from aria_tui.cli.parser import SubParsers, add_command, add_subcommands, help_of, whole_number
 from aria_tui.errors import UsageError
 from aria_tui.locale import _
 
@@ -29,7 +29,7 @@ def add_parser(subparsers: SubParsers) -> None:
         commands, "unit", _("print a hardened systemd unit"), _unit, examples=("aria hub unit > aria-hub.service",)
     )
     unit.add_argument("--host", default="127.0.0.1", help=_("address to listen on (default %(default)s)"))
-    unit.add_argument("--port", type=int, default=8765, help=_("port (default %(default)s)"))
+    unit.add_argument("--port", type=whole_number, default=8765, help=_("port (default %(default)s)"))
 
 
 def _add_database(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,9 @@ def _add_serve(commands: SubParsers) -> None:
     )  # fmt: skip
     _add_database(serve)
     serve.add_argument("--host", default="127.0.0.1", help=_("address to listen on (default %(default)s)"))
-    serve.add_argument("--port", type=int, default=8765, help=_("port, 0 for a free one (default %(default)s)"))
+    serve.add_argument(
+        "--port", type=whole_number, default=8765, help=_("port, 0 for a free one (default %(default)s)")
+    )
     serve.add_argument("--rate", type=float, metavar="OPS", help=_("operations a second that an account may send"))
     serve.add_argument("--metrics", action="store_true", help=_("answer /metrics for Prometheus"))
     serve.add_argument("--no-token", action="store_true", help=_("ask for no token; for tests, on loopback only"))
@@ -151,7 +153,7 @@ def _serve(args: argparse.Namespace) -> int:
     from aria_tui.hub.server.service import Options
 
     rate = {} if args.rate is None else {"operations_per_second": args.rate, "operations_burst": args.rate * 20}
-    if args.rate is not None and args.rate <= 0:
+    if args.rate is not None and not 0 < args.rate < float("inf"):
         raise UsageError("--rate must be above 0")
     options = Options(open_account="me" if args.no_token else None, metrics=args.metrics, **rate)
     faults = Path(args.faults) if args.faults else None

@@ -44,6 +44,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 EXAMPLES: dict[str, tuple[str, ...]] = {}
 """``aria task add`` → its examples, as help shows them; filled while parsers are built."""
 
+DIGITS = 18
+"""As many digits fit into 64 bits for certain, which is what SQLite counts with."""
+
 _WITH_VALUE = ("--home", "--hub-url", "--hub-token-file")
 
 
@@ -54,6 +57,13 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("allow_abbrev", False)
         settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(**settings)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As argparse's, but the command that doesn't know a word says so, and not the program as a whole."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(_("unrecognized arguments: {words}").format(words=" ".join(unknown)))
+        return found, []
 
     def error(self, message: str) -> NoReturn:
         from aria_tui.cli import output
@@ -147,6 +157,15 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_offline(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offline", action="store_true", help=_("keep it in the queue, even if the Hub is there"))
+
+
+def whole_number(text: str) -> int:
+    """An argument's value, 0 or more, as far as a database can count."""
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(_("{text!r} is no whole number").format(text=text))
+    if len(text) > DIGITS:
+        raise argparse.ArgumentTypeError(_("{text!r} is too large").format(text=text))
+    return int(text)
 
 
 def help_of(command: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from aria_tui import documents
 from aria_tui.cli import output
-from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
+from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of, whole_number
 from aria_tui.cli.session import opened
 from aria_tui.locale import _, ngettext
 from aria_tui.models import QueueItem
@@ -20,6 +20,8 @@ Kind = Literal["waiting", "dead", "conflicts", "journal"]
 PAGE = 1000
 SHOWN = 100
 """Rows that a person gets without asking for more."""
+LONGEST = 500
+"""Cells for the reason of a row where there is no terminal to fit it to."""
 
 
 def add_parser(subparsers: SubParsers) -> None:
@@ -41,7 +43,7 @@ def add_parser(subparsers: SubParsers) -> None:
 
 
 def _add_number(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("number", metavar="N", type=int, help=_("the row's number, as listed"))
+    parser.add_argument("number", metavar="N", type=whole_number, help=_("the row's number, as listed"))
 
 
 def _add_list(commands: SubParsers) -> None:
@@ -56,14 +58,8 @@ def _add_list(commands: SubParsers) -> None:
         ("journal", _("delivered ones")),
     ):
         kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, default="waiting", help=text)
-    listing.add_argument("--limit", metavar="N", type=_count, help=_("at most so many rows (0: all)"))
+    listing.add_argument("--limit", metavar="N", type=whole_number, help=_("at most so many rows (0: all)"))
     add_json(listing)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(_("{text!r} is no whole number").format(text=text))
-    return int(text)
 
 
 async def _status(args: argparse.Namespace) -> int:
@@ -138,14 +134,19 @@ def _print_rows(rows: Sequence[QueueItem], titles: dict[str, str]) -> None:
     from aria_tui.cli.said import outcome
     from aria_tui.cli.words import age, reason
 
-    cells = max(20, output.terminal_columns() - 62)
-    output.table([
+    columns = output.terminal_columns()
+    cells = [
         (
-            str(row.id), row.operation, output.clip(_gist(row, titles) or row.entity.partition(":")[2], cells),
-            age(row.synced_at or row.created_at), output.clip(outcome(row.outcome) if row.outcome else reason(row), 36),
+            str(row.id), row.operation,
+            output.clip(_gist(row, titles) or row.entity.partition(":")[2], max(20, columns - 62)),
+            age(row.synced_at or row.created_at),
         )
         for row in rows
-    ], right=(0, 3))  # fmt: skip
+    ]  # fmt: skip
+    taken = sum(max(map(output.width, column)) + 2 for column in zip(*cells, strict=True))
+    room = max(36, columns - taken) if output.on_terminal() else LONGEST
+    whys = [output.clip(outcome(row.outcome) if row.outcome else reason(row), room) for row in rows]
+    output.table([(*row, why) for row, why in zip(cells, whys, strict=True)], right=(0, 3))
 
 
 async def _show(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from aria_tui import documents
 from aria_tui.cli import output, writes
-from aria_tui.cli.parser import SubParsers, add_command, add_json
+from aria_tui.cli.parser import SubParsers, add_command, add_json, whole_number
 from aria_tui.cli.session import opened
 from aria_tui.errors import InvalidInput, UsageError
 from aria_tui.locale import _, ngettext
@@ -23,14 +23,14 @@ def add_commands(commands: SubParsers) -> None:
         examples=("aria queue retry 41", "aria queue retry --all"),
     )
     which = retry.add_mutually_exclusive_group(required=True)
-    which.add_argument("number", metavar="N", type=int, nargs="?", help=_("the row's number, as listed"))
+    which.add_argument("number", metavar="N", type=whole_number, nargs="?", help=_("the row's number, as listed"))
     which.add_argument("--all", action="store_true", help=_("all dead letters"))
     add_json(retry)
     _add_edit(commands)
     discard = add_command(
         commands, "discard", _("throw a row away, not to be sent"), _discard, examples=("aria queue discard 41 --yes",)
     )
-    discard.add_argument("number", metavar="N", type=int, help=_("the row's number, as listed"))
+    discard.add_argument("number", metavar="N", type=whole_number, help=_("the row's number, as listed"))
     _add_yes(discard)
     add_json(discard)
     conflicts = add_command(
@@ -76,7 +76,7 @@ def _add_edit(commands: SubParsers) -> None:
         commands, "edit", _("change a row's payload, in your editor or by field"), _edit,
         examples=("aria queue edit 41 --set title='Pagar DAS'", "aria queue edit 41"),
     )  # fmt: skip
-    edit.add_argument("number", metavar="N", type=int, help=_("the row's number, as listed"))
+    edit.add_argument("number", metavar="N", type=whole_number, help=_("the row's number, as listed"))
     how = edit.add_mutually_exclusive_group()
     how.add_argument("--set", metavar="FIELD=VALUE", action="append", help=_("a field's text, or JSON; several times"))
     how.add_argument("--payload", metavar="JSON", help=_("the whole new payload; - reads standard input"))
@@ -88,7 +88,7 @@ def _add_resolve(commands: SubParsers) -> None:
         commands, "resolve", _("settle a conflict"), _resolve,
         examples=("aria queue resolve 41 --mine", "aria queue resolve 41 --field title=theirs --field due_date=mine"),
     )  # fmt: skip
-    resolve.add_argument("number", metavar="N", type=int, help=_("the conflict's number, as listed"))
+    resolve.add_argument("number", metavar="N", type=whole_number, help=_("the conflict's number, as listed"))
     how = resolve.add_mutually_exclusive_group(required=True)
     for word, text in (
         ("mine", _("what was written here")),

@@ -43,7 +43,7 @@ async def test_nothing_that_steers_a_terminal_gets_onto_the_screen(dashboard: An
         await running.assistant.create_task(f"A{text}B")
         running.app.live.ask("tasks")
         running.app.toast(f"T{text}T")
-        await running.sees("open")
+        await running.sees("1 open")
         await running.keys("2", "enter")
         await until(lambda: running.app.screen.query("#title"))
         await running.sees("Edit task")

@@ -185,6 +185,8 @@ def test_ctrl_c_is_quiet(aria: Aria, raw_server) -> None:  # type: ignore[no-unt
 
     server = raw_server(never)
     aria.use(server.url, "t")
+    aria.home.mkdir(exist_ok=True)
+    (aria.home / "config.toml").write_text("[hub]\nbudget = 20\ntimeout = 20\n")
     running = aria.start("task", "list")
     try:
         wait_until(asked.is_set, 20, "the Hub is asked")

@@ -99,8 +99,8 @@ def build(only: str = "", *, whole: bool = False) -> Parser:
     add_common(parser)
     parser.set_defaults(run=_dashboard)
     subparsers = parser.add_subparsers(
-        title=_("commands"), metavar="COMMAND", dest="command", parser_class=Parser, required=False
-    )
+        title=_("commands"), metavar="COMMAND", dest="command", parser_class=Parser, required=False, prog=parser.prog
+    )  # with a prog, since argparse would load what formats help in order to find it out
     for name, (module, text) in COMMANDS.items():
         if whole or name == only:
             import_module(module).add_parser(subparsers)
@@ -147,7 +147,12 @@ def add_subcommands(parser: argparse.ArgumentParser, default: Run | None = None)
     if default:
         parser.set_defaults(run=default)
     return parser.add_subparsers(
-        title=_("commands"), metavar="COMMAND", dest="subcommand", parser_class=Parser, required=default is None
+        title=_("commands"),
+        metavar="COMMAND",
+        dest="subcommand",
+        parser_class=Parser,
+        required=default is None,
+        prog=parser.prog,
     )
 
 

@@ -8,7 +8,7 @@ together with the boot's id (``Due``), and a moment of another boot is over.
 from __future__ import annotations
 
 import asyncio
-import random
+import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,12 +43,11 @@ class SystemClock:
 
     def __init__(self) -> None:
         self._source = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
-        self._random = random.Random()  # noqa: S311 - jitter is no secret
         try:
             self.boot = _BOOT_ID.read_text().strip()
         except OSError:
             # Elsewhere a wait is known to the process that chose it only; others find it over and try once more.
-            self.boot = f"{self._random.getrandbits(64):x}"
+            self.boot = os.urandom(8).hex()
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -60,7 +59,9 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
     def uniform(self, low: float, high: float) -> float:
-        return self._random.uniform(low, high)
+        import random  # few programs ever wait
+
+        return random.uniform(low, high)  # noqa: S311 - jitter is no secret
 
 
 def seconds_until(clock: Clock, due: float | None, boot: str | None) -> float:

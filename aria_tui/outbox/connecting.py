@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import random
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
@@ -50,6 +49,8 @@ async def patiently(step: Callable[[], Awaitable[T]]) -> T:
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() >= end:
                 raise
+        import random  # few programs ever meet another at the lock
+
         await asyncio.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - who comes first is no secret
 
 

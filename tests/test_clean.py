@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from aria_tui import clean
+from tests.helpers.fuzz import EXAMPLES
 
 HARMFUL = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
@@ -31,7 +32,7 @@ def test_every_character_alone_is_harmless_and_measured_as_the_screen_does() -> 
     | st.text(st.sampled_from("a é日\u0301\u200d\ufe0f👩👧🏽🇧🇷\u1112\u1161\u11ab\x1b\x9b\u202e1\u20e3"))
 )
 @example("\u0301")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_any_text_is_harmless_and_cut_within_its_cells(text: str) -> None:
     shown = clean.visible(text)
     assert not any(unicodedata.category(c) in HARMFUL for c in shown)

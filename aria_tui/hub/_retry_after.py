@@ -60,6 +60,7 @@ def parse_http_date(value: str | None, now: datetime) -> datetime | None:
 
 def parse_backoff(value: str | None) -> float | None:
     """``Aria-Backoff: SECONDS``, which may have a fraction; at most an hour; None for none, zero and junk."""
-    if value is None or not re.fullmatch(r"\d{1,9}(\.\d{1,6})?", value.strip(), re.ASCII):
+    value = (value or "").strip()
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,6})?", value, re.ASCII):
         return None
     return min(float(value), LONGEST) or None

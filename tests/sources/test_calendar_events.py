@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aria_tui.sources._calendar_worker import run
-from tests.sources.fuzz import EXAMPLES
+from tests.helpers.fuzz import EXAMPLES
 
 PLACE = "America/Fortaleza"
 

@@ -24,7 +24,7 @@ from aria_tui.models import Section
 from aria_tui.sources import Moment
 from aria_tui.sources._docker_endpoint import NoEndpoint, find
 from aria_tui.sources.docker import DockerSource, _container
-from tests.sources.fuzz import EXAMPLES
+from tests.helpers.fuzz import EXAMPLES
 from tests.sources.service import Service
 
 PLACE = ZoneInfo("America/Fortaleza")

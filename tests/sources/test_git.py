@@ -25,7 +25,7 @@ from aria_tui.sources._contain import contained
 from aria_tui.sources._git_find import Found
 from aria_tui.sources._git_read import _parse_status, blank
 from aria_tui.sources.git import GitSource
-from tests.sources.fuzz import EXAMPLES
+from tests.helpers.fuzz import EXAMPLES
 from tests.sources.repos import git, make
 
 PLACE = ZoneInfo("America/Fortaleza")

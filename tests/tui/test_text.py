@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from aria_tui.tui.content import Piece, between, cropped, fit, line_width, same_length, say, wrapped
+from tests.helpers.fuzz import EXAMPLES
 from tests.tui.conftest import until
 
 MARKUP = [
@@ -70,14 +71,14 @@ async def test_wide_and_joined_characters_keep_the_frames_straight(dashboard: An
                     assert cell_len(line) == size[0], line
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.text(max_size=60), st.integers(0, 40))
 def test_fitted_text_takes_exactly_its_cells(text: str, width: int) -> None:
     for right in False, True:
         assert cell_len(fit(text, width, right=right).text) == width
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(st.text(max_size=12), max_size=5), st.integers(0, 40))
 def test_lines_are_cut_to_their_room(texts: list[str], width: int) -> None:
     line = tuple(say(text) for text in texts)
@@ -85,7 +86,7 @@ def test_lines_are_cut_to_their_room(texts: list[str], width: int) -> None:
     assert line_width(between(line, (Piece("right"),), width)) <= max(width, 0)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.text(max_size=200), st.integers(1, 30))
 def test_wrapped_text_loses_nothing_and_stays_inside(text: str, width: int) -> None:
     lines = wrapped(text, width)
@@ -94,7 +95,7 @@ def test_wrapped_text_loses_nothing_and_stays_inside(text: str, width: int) -> N
     assert shown == say(text).text.replace(" ", "")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.text(max_size=60))
 def test_text_under_a_cursor_keeps_its_length_and_is_harmless(text: str) -> None:
     shown = same_length(text)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from aria_tui.config import HubConfig
 from aria_tui.errors import AriaError
 from aria_tui.hub.client import HubClient, Outcome, in_words
+from tests.helpers.fuzz import EXAMPLES
 from tests.hub.client.servers import HUB_ID, serving
 
 json_values = st.recursive(
@@ -86,7 +87,7 @@ async def everything(status: int, headers: dict[str, str], body: bytes, plain: b
     return outcomes
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(100, 999), known_headers, more_headers, bodies, st.booleans())
 def test_any_answer_is_an_outcome(
     status: int, known: dict[str, str], more: dict[str, str], body: bytes, plain: bool
@@ -105,7 +106,7 @@ def test_any_answer_is_an_outcome(
         assert outcome.wait_s is None or 0 <= outcome.wait_s <= 3600
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(
     st.binary(max_size=200)
     | st.binary(max_size=200).map(lambda b: b"HTTP/1.1 200 OK\r\n" + b)

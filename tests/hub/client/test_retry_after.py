@@ -7,11 +7,12 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aria_tui.hub._retry_after import parse_backoff, parse_http_date
 from aria_tui.hub.client import HubClient, parse_retry_after
+from tests.helpers.fuzz import EXAMPLES
 from tests.hub.client.conftest import Connect
 from tests.hub.client.servers import answer, problem, serving
 
@@ -60,7 +61,9 @@ def test_junk(value: str | None) -> None:
     assert parse_retry_after(value, NOW) is None
 
 
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.text())
+@example("0\x1f")
 def test_no_text_raises_or_waits_over_an_hour(value: str) -> None:
     seconds = parse_retry_after(value, NOW)
     assert seconds is None or 0 <= seconds <= 3600

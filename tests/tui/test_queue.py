@@ -26,7 +26,7 @@ async def test_waiting_rows_say_why(dashboard: Any) -> None:
         running.app.live.ask("queue")
         shown = await running.sees("2 waiting", "Pagar DAS", "first idea", "Hub offline")
         assert "QUEUE: 2 waiting" in shown or "⇡ 2" in shown
-        await running.keys("4", "enter")
+        await running.keys("4", "home", "enter")
         await running.sees("Queue row #1", "create_task", '│   "title": "Pagar DAS"', "Hub offline since")
         await running.keys("escape", "P")
         await running.sees("Sync plan", "2 operations", "new task")

@@ -124,7 +124,7 @@ def test_a_signal_at_any_moment_of_the_start_leaves_no_traceback(aria: Aria, on_
         while time.monotonic() < end:
             terminal.read(0.01)
         os.kill(terminal.pid, number)
-        assert terminal.wait_end() == 128 + number
+        assert terminal.wait_end() == 128 + number, terminal.text
         assert "Traceback" not in terminal.text, terminal.text
         if b"\x1b[?1049h" in terminal.seen:
             assert_restored(terminal)

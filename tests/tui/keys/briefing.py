@@ -53,7 +53,7 @@ async def fold(stage: Stage, key: str) -> None:
     await on_section(stage, "tasks")
     await stage.press(key)
     await stage.running.sees("▸ Tasks")
-    assert "    in the briefing" not in stage.running.screen_text
+    await until(lambda: "    in the briefing" not in stage.running.screen_text, "the fold")
     assert stage.app.session.get("folded") == ["tasks"]
     await stage.press(key)
     await stage.running.sees("    in the briefing")

@@ -14,6 +14,21 @@ from tests.helpers.proxy import FaultProxy, RawServer, Request
 from tests.helpers.tmux import Tmux
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--case Q01``: only the tests that show this case (it may be given several times)."""
+    parser.addoption("--case", action="append", default=[], metavar="NAME", help="only the tests of this case, as Q01")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests that ``--case`` asks for; without it all of them."""
+    wanted = {str(name) for name in config.getoption("--case")}
+    if not wanted:
+        return
+    kept = [item for item in items if any(wanted & set(mark.args) for mark in item.iter_markers("case"))]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
+
 @pytest.fixture
 def aria(tmp_path: Path) -> Iterator[Aria]:
     """The program over an empty home."""

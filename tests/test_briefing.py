@@ -144,6 +144,7 @@ async def test_the_period_of_the_day(at: str, period: str, greeting: str) -> Non
     assert briefing.render_text(doc).startswith(greeting)
 
 
+@pytest.mark.case("Z01")
 @pytest.mark.parametrize(
     ("at", "group", "words"),
     [
@@ -349,6 +350,7 @@ BREAKS: dict[str, str] = {
 }
 
 
+@pytest.mark.case("D01")
 @pytest.mark.parametrize("name", [*BREAKS, "all"])
 async def test_each_source_broken_and_all_at_once(name: str, tmp_path: Path) -> None:
     broken = [name] if name in BREAKS else list(BREAKS)

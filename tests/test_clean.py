@@ -67,6 +67,7 @@ def test_lines_are_kept_where_they_are_wanted() -> None:
     assert clean.visible("a\r\nb\n\x1b", newlines=True) == "a\nb\n␛"
 
 
+@pytest.mark.case("T03")
 def test_a_cut_never_splits_a_character_from_its_marks() -> None:
     assert clean.cut("ae\u0301\u0301bc", 3) == "ae\u0301\u0301…"
     assert clean.cut("日本語", 4) == "日…"

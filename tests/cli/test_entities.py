@@ -155,6 +155,7 @@ def test_flags_go_over_the_environment_and_that_over_the_file(online: Aria, hub:
     assert by_flags["latency_ms"] > 0
 
 
+@pytest.mark.case("T03")
 def test_columns_stay_straight_whatever_the_titles_hold(online: Aria) -> None:
     for title in ("Reunião 👩‍👩‍👧 日本語 ❤️ e\u0301", "plain", "日" * 100):
         online("task", "add", title, "-p", "p").ok()

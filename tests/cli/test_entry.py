@@ -78,6 +78,7 @@ def test_a_wrong_call_is_told_with_the_way_out(aria: Aria, args: tuple[str, ...]
     assert not aria.queue_file.exists() or aria.waiting() == 0
 
 
+@pytest.mark.case("S08")
 def test_bytes_that_are_no_text_are_refused_before_anything_is_stored(aria: Aria) -> None:
     for args in ((b"task", b"add", b"caf\xe9"), (b"insight", b"add", b"-p", b"\xff", b"x"), (b"caf\xe9",)):
         done = aria(*args)
@@ -212,6 +213,7 @@ def test_an_unexpected_error_is_one_sentence_and_a_log(aria: Aria, tmp_path: Pat
     assert logs[0].stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.case("T02")
 def test_text_from_outside_can_not_steer_a_terminal(aria: Aria) -> None:
     title = "a\x1b]52;c;aGk=\x07 \x1b[2J \x9b31m \x0e \r \x08 \t[bold] \u202eabc"
     aria("task", "add", title, "-p", "[/x]\x1b[1m", "--offline").ok()

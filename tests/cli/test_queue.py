@@ -98,6 +98,7 @@ def test_progress_is_drawn_on_a_terminal_only(online: Aria) -> None:
     assert online("sync", "--quiet").ok().out == ""
 
 
+@pytest.mark.case("Q04")
 def test_a_dead_letter_is_seen_edited_retried_discarded(online: Aria, hub: HubProcess) -> None:
     online("task", "add", "fine", "--offline").ok()
     bad = refuse(online, json.dumps({"title": "x" * 600}))

@@ -114,6 +114,7 @@ def test_a_queue_that_can_not_be_used_is_a_warning_with_a_reason(aria: Aria) -> 
         assert (done.status, done.out) == (1, "⚠\n"), done
 
 
+@pytest.mark.case("S04")
 def test_a_damaged_file_that_was_set_aside_stays_a_warning_until_it_is_taken_away(aria: Aria) -> None:
     aria.home.mkdir()
     aria.queue_file.write_bytes(b"this is no database" * 300)

@@ -7,6 +7,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.faults.reference import ReferenceHub
 
 TASK = "00000000-0000-4000-8000-000000000001"
@@ -64,6 +66,7 @@ def disagreement(file: Path) -> str:
     return "" if max(seqs, default=0) == (last or 0) else f"changes {seqs}, the account's last {last}"
 
 
+@pytest.mark.case("B01")
 async def test_after_a_kill_at_any_statement_a_resend_gives_exactly_one_effect(tmp_path: Path) -> None:
     hub = await ReferenceHub.start(tmp_path / "hub.db")
     token = await hub.token("anna")

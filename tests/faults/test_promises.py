@@ -26,6 +26,7 @@ def sent_of(world: World, task: str) -> list[tuple[str, str, dict[str, Any]]]:
     return [entry for entry in world.sent if entry[2].get("id") == task]
 
 
+@pytest.mark.case("Q02")
 @pytest.mark.parametrize("fault", AFTER)
 async def test_the_key_of_the_first_try_is_the_key_of_every_try(world: World, fault: str) -> None:
     world.forced = ["", fault]
@@ -124,6 +125,7 @@ async def test_whoever_dies_in_a_drain_keeps_nobody_from_the_next(world: World, 
     await world.settle()
 
 
+@pytest.mark.case("Q05")
 @pytest.mark.parametrize(
     "fault", [*BEFORE[:1], *FOREIGN, "unauthenticated", "forbidden", "slow_down", "unavailable", "error_500"]
 )

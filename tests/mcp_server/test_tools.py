@@ -130,6 +130,7 @@ async def test_each_tool_with_the_hub_up(online: Aria, hub: HubProcess) -> None:
         assert text == "as stored"
 
 
+@pytest.mark.case("M01")
 async def test_each_tool_with_the_hub_down(online: Aria, hub: HubProcess) -> None:
     hub.stop()
     async with connected(online) as client:
@@ -178,6 +179,7 @@ async def test_the_hub_goes_away_and_comes_back_half_way(online: Aria, hub: HubP
     assert len(hub.all("insights")) == 1
 
 
+@pytest.mark.case("M01")
 async def test_failures_are_the_command_lines_words(aria: Aria) -> None:
     async with connected(aria) as client:
         by_tool = await failure(client, "aria_create_task", title="x" * 501)
@@ -196,6 +198,7 @@ async def test_failures_are_the_command_lines_words(aria: Aria) -> None:
     assert aria.waiting() == 0
 
 
+@pytest.mark.case("M01")
 async def test_a_broken_configuration_is_an_error_until_it_is_mended(aria: Aria) -> None:
     aria.home.mkdir()
     file: Path = aria.home / "config.toml"

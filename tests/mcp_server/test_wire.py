@@ -6,6 +6,8 @@ import json
 import threading
 from typing import Any
 
+import pytest
+
 from tests.helpers.aria import Aria, Running, end
 
 HELLO = {
@@ -54,6 +56,7 @@ def talk(aria: Aria, *lines: str | bytes, answers: int) -> tuple[dict[Any, Any],
     return found, running, written
 
 
+@pytest.mark.case("M01", "S08")
 def test_surrogates_nan_and_broken_bytes_are_invalid_and_store_nothing(aria: Aria) -> None:
     found, _, written = talk(
         aria,
@@ -76,6 +79,7 @@ def test_surrogates_nan_and_broken_bytes_are_invalid_and_store_nothing(aria: Ari
     assert aria.waiting() == 1
 
 
+@pytest.mark.case("M01")
 def test_stray_output_and_warnings_stay_off_the_wire(aria: Aria) -> None:
     (aria.root / "site").mkdir()
     (aria.root / "site" / "sitecustomize.py").write_text(
@@ -93,6 +97,7 @@ def test_stray_output_and_warnings_stay_off_the_wire(aria: Aria) -> None:
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in written)
 
 
+@pytest.mark.case("M01")
 def test_a_tool_that_breaks_gives_a_sentence_and_the_server_goes_on(aria: Aria) -> None:
     (aria.root / "site").mkdir()
     (aria.root / "site" / "sitecustomize.py").write_text(

@@ -64,6 +64,7 @@ async def test_two_hundred_rows_show_progress_half_way(bench: Bench, home: Home)
     assert (await home.sync()).synced == 200 and sizes.sizes == [100, 100]
 
 
+@pytest.mark.case("Q04")
 async def test_413_halves_and_does_not_grow_beyond_again(bench: Bench, home: Home) -> None:
     await fill(home, 600)
     sizes = Sizes(home)

@@ -34,6 +34,7 @@ async def reopened(home: Path) -> tuple[list[Any], str, Assistant]:
     return listed, assistant.queue_notice or "", assistant
 
 
+@pytest.mark.case("S04")
 @pytest.mark.parametrize("kind", ["header", "half", "flipped", "empty page", "index"])
 async def test_each_damage_is_set_aside_and_new_saves_work(tmp_path: Path, kind: str) -> None:
     await filled(tmp_path)
@@ -119,6 +120,7 @@ async def test_a_damaged_file_of_the_old_shape(tmp_path: Path) -> None:
     assert [json.loads(item.payload)["content"] for item in listed] == [f"old {n}" for n in range(200)]
 
 
+@pytest.mark.case("S04")
 async def test_a_wal_goes_with_it_and_what_is_in_it_is_saved(tmp_path: Path) -> None:
     file = tmp_path / "queue.db"
     old_file(file, 3, journal="wal")

@@ -72,6 +72,7 @@ async def test_another_token_opens_a_paused_queue(bench: Bench, home: Home) -> N
     assert (await again.sync(manual=False)).synced == 2
 
 
+@pytest.mark.case("H04")
 @pytest.mark.parametrize(("fault", "seconds"), [("slow_down", 11), ("unavailable", 5)])
 async def test_retry_after_holds_everybody_manual_syncs_too(bench: Bench, home: Home, fault: str, seconds: int) -> None:
     await two_tasks(home)
@@ -193,6 +194,7 @@ async def test_what_the_hub_does_not_know_is_held_and_shown(bench: Bench, home: 
     assert home.network.writes == writes, "it is not sent again before the Hub has learnt it"
 
 
+@pytest.mark.case("Q05")
 async def test_a_long_outage_kills_nothing(bench: Bench, home: Home) -> None:
     for number in range(50):
         await home.assistant.capture_insight(f"insight {number}", offline=True)
@@ -217,6 +219,7 @@ async def test_a_hub_that_asks_for_time_gets_it_between_batches(bench: Bench, ho
     assert bench.clock.steady() - before >= 7
 
 
+@pytest.mark.case("Z02")
 async def test_the_wall_clock_neither_freezes_nor_hurries_a_retry(bench: Bench, home: Home) -> None:
     await home.assistant.create_task("x", offline=True)
     home.weather.writes = ["retry_one"]

@@ -80,6 +80,7 @@ async def test_an_old_file_is_migrated_in_place_and_its_rows_are_sent(start: Ope
     assert len(rows(tmp_path / "home" / "queue.db", "SELECT 1 FROM queue WHERE outcome = 'delivered'")) == 2
 
 
+@pytest.mark.case("S07")
 @pytest.mark.parametrize("journal", ["delete", "wal"])
 async def test_a_newer_file_is_not_touched(start: Open, tmp_path: Path, journal: str) -> None:
     home = tmp_path / "home"
@@ -108,6 +109,7 @@ async def test_a_lock_held_for_some_seconds_is_waited_for(start: Open, tmp_path:
     assert result.status == "queued" and (await assistant.queue_status()).pending_total == 2
 
 
+@pytest.mark.case("S01")
 @pytest.mark.parametrize("kind", ["IMMEDIATE", "EXCLUSIVE"])
 async def test_a_lock_held_for_ever_is_not_saved_within_ten_seconds_start_included(
     start: Open, tmp_path: Path, kind: str
@@ -128,6 +130,7 @@ async def test_a_lock_held_for_ever_is_not_saved_within_ten_seconds_start_includ
     assert found == [("first",), ("third",)]
 
 
+@pytest.mark.case("S02")
 async def test_a_full_disk_is_said_and_the_same_save_works_later(start: Open, tmp_path: Path) -> None:
     assistant = await start()
     await assistant.capture_insight("first", offline=True)

@@ -85,6 +85,7 @@ async def test_another_program_s_row_is_seen_within_a_second_and_sent(bench: Ben
     await watch.until(lambda: len(bench.log) == 1, 5)
 
 
+@pytest.mark.case("Q06")
 async def test_a_row_in_backoff_goes_when_it_is_due(bench: Bench, home: Home, watch: Watch) -> None:
     home.weather.writes = ["retry_one"]
     await home.assistant.create_task("x", offline=True)

@@ -9,6 +9,7 @@ import pytest
 from tests.outbox.bench import Bench, Home
 
 
+@pytest.mark.case("Q03")
 async def test_edits_behind_a_create_in_doubt_wait_for_it_through_503_cut_and_200(bench: Bench, home: Home) -> None:
     """update, complete, delete after a create whose answer was lost."""
     home.weather.writes = ["cut"]
@@ -57,6 +58,7 @@ async def test_a_failed_head_blocks_its_own_entity_only(bench: Bench, home: Home
     assert (await bench.task(head.id) or {})["title"] == "again"
 
 
+@pytest.mark.case("Q03")
 async def test_a_write_during_a_drain_is_found_before_the_lock_is_let_go(bench: Bench, home: Home) -> None:
     """Somebody else drains: the new row is waited for, and was sent by the one who holds the lock."""
     for number in range(150):
@@ -84,6 +86,7 @@ async def test_the_immediate_send_never_goes_without_the_lock(bench: Bench, home
     assert (await home.sync()).synced == 1
 
 
+@pytest.mark.case("Q04")
 async def test_later_ones_wait_behind_a_dead_letter_until_it_is_retried(bench: Bench, home: Home) -> None:
     number = home.stranger("create_task", {"id": "018f0000-0000-7000-8000-000000000001", "title": ""})
     await home.sync()
@@ -140,6 +143,7 @@ async def test_discarding_a_create_lets_go_what_waits_behind_it(bench: Bench, ho
     assert await bench.run(home.assistant.queue_retry(number)) == 1, "what was discarded can be brought back"
 
 
+@pytest.mark.case("Z02")
 @pytest.mark.parametrize("jumps", [(-3600, -3600), (86400, -2 * 86400)])
 async def test_order_and_oldest_are_by_number_when_the_clock_goes_back(
     bench: Bench, home: Home, jumps: tuple[int, int]

@@ -82,6 +82,7 @@ async def test_superseded_is_delivered_and_told_as_what_it_is(bench: Bench, home
     assert (await bench.hub.get("briefing:2026-11-30", "anna") or {})["content"] == "late"
 
 
+@pytest.mark.case("H04")
 def test_backoff_has_full_jitter_under_a_doubling_ceiling_and_retry_after_as_its_floor() -> None:
     class Highest:
         def uniform(self, low: float, high: float) -> float:

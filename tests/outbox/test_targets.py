@@ -214,6 +214,7 @@ async def test_an_import_respects_the_limit(bench: Bench, home: Home) -> None:
     assert not await small.waiting()
 
 
+@pytest.mark.case("Q05")
 async def test_no_token_is_in_files_or_export(bench: Bench, home: Home) -> None:
     home.weather.every_read = home.weather.every_write = "unauthenticated"
     await bench.run(home.assistant.create_task("x"))

@@ -40,6 +40,7 @@ def shown(text: str | bytes, day: str) -> list[str]:
     return lines
 
 
+@pytest.mark.case("C01")
 def test_whole_days_end_before_their_end_date() -> None:
     text = ics("UID:a\nSUMMARY:Fair\nDTSTART;VALUE=DATE:20261103\nDTEND;VALUE=DATE:20261106")
     assert [shown(text, f"2026-11-0{day}") for day in (2, 3, 4, 5, 6)] == [
@@ -47,17 +48,20 @@ def test_whole_days_end_before_their_end_date() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.case("C01")
 def test_late_evening_in_utc_is_the_day_before_here() -> None:
     text = ics("UID:a\nSUMMARY:Late\nDTSTART:20261106T023000Z\nDTEND:20261106T024500Z")
     assert shown(text, "2026-11-05") == ["23:30 Late"]
     assert shown(text, "2026-11-06") == []
 
 
+@pytest.mark.case("C01")
 def test_a_whole_day_that_ends_on_its_own_date_is_one_day() -> None:
     text = ics("UID:a\nSUMMARY:One\nDTSTART;VALUE=DATE:20261103\nDTEND;VALUE=DATE:20261103")
     assert [shown(text, f"2026-11-0{day}") for day in (2, 3, 4)] == [[], ["all-day One"], []]
 
 
+@pytest.mark.case("C01")
 def test_over_midnight_is_on_both_days() -> None:
     text = ics(f"UID:a\nSUMMARY:Night\nDTSTART;TZID={PLACE}:20261103T220000\nDTEND;TZID={PLACE}:20261104T020000")
     assert shown(text, "2026-11-03") == ["22:00 Night"]
@@ -77,6 +81,7 @@ def test_a_long_one_says_which_day_it_is() -> None:
     assert shown(text, "2026-11-05") == ["22:00 Trip (until 12:00)"]
 
 
+@pytest.mark.case("C01")
 def test_dates_zoned_and_floating_times_are_sorted_together() -> None:
     text = ics(
         "UID:a\nSUMMARY:Zoned\nDTSTART;TZID=Europe/Berlin:20261103T150000",
@@ -87,6 +92,7 @@ def test_dates_zoned_and_floating_times_are_sorted_together() -> None:
     assert shown(text, "2026-11-03") == ["all-day Day", "08:00 Floating", "09:00 Utc", "11:00 Zoned"]
 
 
+@pytest.mark.case("C02")
 def test_zones_of_every_kind() -> None:
     windows = ics("UID:a\nSUMMARY:W\nDTSTART;TZID=W. Europe Standard Time:20260917T130000")
     assert shown(windows, "2026-09-17") == ["08:00 W"]
@@ -130,6 +136,7 @@ def test_a_zone_of_the_calendars_own_is_used_when_nobody_knows_its_name() -> Non
 WEEKLY = "UID:w\nSUMMARY:Weekly\nDTSTART;TZID=America/Sao_Paulo:20261020T090000\nRRULE:FREQ=WEEKLY;BYDAY=TU"
 
 
+@pytest.mark.case("C03")
 def test_moved_removed_and_cancelled_instances() -> None:
     moved = (
         "UID:w\nSUMMARY:Weekly\nRECURRENCE-ID;TZID=America/Sao_Paulo:20261103T090000\n"
@@ -147,6 +154,7 @@ def test_moved_removed_and_cancelled_instances() -> None:
     assert [shown(text, day) for day in days] == [[], [], ["11:00 Weekly"], [], ["09:00 Weekly"], []]
 
 
+@pytest.mark.case("C04")
 def test_clock_changes_elsewhere() -> None:
     weekly = ics("UID:a\nSUMMARY:N\nDTSTART;TZID=America/New_York:20261001T100000\nRRULE:FREQ=WEEKLY;BYDAY=TH")
     assert shown(weekly, "2026-10-29") == ["11:00 N"]
@@ -157,12 +165,14 @@ def test_clock_changes_elsewhere() -> None:
     assert shown(ics(daily.format(start="20100101T023000")), "2026-03-08") == ["04:30 N"]
 
 
+@pytest.mark.case("C04")
 def test_until_as_a_date_ends_a_zoned_series() -> None:
     text = ics(f"UID:a\nSUMMARY:U\nDTSTART;TZID={PLACE}:20261104T090000\nRRULE:FREQ=WEEKLY;BYDAY=WE;UNTIL=20261130")
     assert shown(text, "2026-11-25") == ["09:00 U"]
     assert shown(text, "2026-12-02") == []
 
 
+@pytest.mark.case("C04")
 def test_the_leap_day_comes_in_leap_years_only() -> None:
     text = ics("UID:a\nSUMMARY:L\nDTSTART;VALUE=DATE:20240229\nRRULE:FREQ=YEARLY")
     assert shown(text, "2026-02-28") == shown(text, "2026-03-01") == []
@@ -215,6 +225,7 @@ def test_a_small_rule_by_the_second_is_fine() -> None:
     assert len(shown(text, "2026-11-30")) == 5
 
 
+@pytest.mark.case("C05")
 @pytest.mark.parametrize(
     "broken",
     [
@@ -234,6 +245,7 @@ def test_an_unreadable_event_costs_itself(broken: str) -> None:
     assert result["unreadable"] == 1
 
 
+@pytest.mark.case("C05")
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -249,6 +261,7 @@ def test_what_is_no_whole_calendar_is_no_quiet_day(text: str, problem: str) -> N
     assert read(text, "2026-11-30") == {"problem": problem}
 
 
+@pytest.mark.case("C05")
 def test_byte_order_mark_bare_line_feeds_folding_and_two_calendars() -> None:
     one = ics("UID:a\nSUMMARY:One\nDTSTART:20261130T120000Z")
     two = ics("UID:b\nSUMMARY:T\r\n wo\nDTSTART:20261130T130000Z")
@@ -261,6 +274,7 @@ def test_a_title_may_hold_any_byte() -> None:
     assert shown(text, "2026-11-30") == ["09:00 N\ufffdul \x1b[31m\nline"]
 
 
+@pytest.mark.case("C05")
 def test_three_thousand_series_are_read_in_a_moment() -> None:
     """A plain query takes as many milliseconds as there are series times years; no measure here but an end."""
     events = [

@@ -76,6 +76,7 @@ async def test_a_feed_is_asked_whether_it_changed(service: Service, tmp_path: Pa
     assert str((await events(settings, tmp_path)).as_of).startswith("19")
 
 
+@pytest.mark.case("C05")
 @pytest.mark.parametrize(
     ("status", "body", "problem"),
     [
@@ -103,6 +104,7 @@ async def test_a_feed_that_fails_shows_its_last_good_copy_with_its_age(
     assert [event["summary"] for event in section.data["today"]] == ["Stand-up"]
 
 
+@pytest.mark.case("C05")
 async def test_a_feed_that_is_too_large_or_never_ends(service: Service, tmp_path: Path) -> None:
     service.answers[SECRET] = b"x" * (20 * 1024 * 1024 + 1)
     settings = f'{{ url = "{service.url}{SECRET}" }}'
@@ -205,6 +207,7 @@ async def test_one_of_two_feeds_fails(service: Service, tmp_path: Path) -> None:
     assert len(section.data["today"]) == 1
 
 
+@pytest.mark.case("C05")
 async def test_broken_events_and_mad_rules_are_counted(service: Service, tmp_path: Path) -> None:
     text = ics(
         "UID:a\nSUMMARY:X\nDTSTART:never", "UID:b\nSUMMARY:Mad\nDTSTART:20261101T000000Z\nRRULE:FREQ=SECONDLY",

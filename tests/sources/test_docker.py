@@ -62,6 +62,7 @@ async def docker(environ: dict[str, str], settings: str = "", deadline: float = 
     return await source.gather(Moment(now=datetime(2026, 11, 30, 8, tzinfo=PLACE), zone=PLACE), deadline)
 
 
+@pytest.mark.case("D02")
 async def test_running_is_not_healthy(engine: Service, tmp_path: Path) -> None:
     section = await docker({"DOCKER_HOST": f"unix://{tmp_path}/e.sock", "HTTP_PROXY": "http://127.0.0.1:1"})
     assert (section.state, section.reason) == ("ok", "")
@@ -74,6 +75,7 @@ async def test_running_is_not_healthy(engine: Service, tmp_path: Path) -> None:
     assert [request.path for request in engine.requests] == ["/_ping", LIST]
 
 
+@pytest.mark.case("D02")
 @pytest.mark.parametrize("names", [None, [], [""], [None], "web", 7])
 async def test_a_container_without_a_name_shows_its_short_id(engine: Service, tmp_path: Path, names: Any) -> None:
     engine.answers[LIST] = [container("a", "Exited (1) now", "exited") | {"Names": names}]
@@ -116,6 +118,7 @@ def context(home: Path, name: str, host: str) -> dict[str, str]:
     return {"HOME": str(home)}
 
 
+@pytest.mark.case("D01")
 def test_the_first_endpoint_that_is_set_is_used_and_named(tmp_path: Path) -> None:
     home, runtime, system = tmp_path / "home", tmp_path / "run", tmp_path / "docker.sock"
     environ = context(home, "colima", "unix:///colima.sock") | {"DOCKER_HOST": "unix:///env.sock"}
@@ -147,6 +150,7 @@ def test_a_context_that_can_not_be_read_is_said_and_nothing_else_is_tried(tmp_pa
         assert words in said
 
 
+@pytest.mark.case("D01")
 async def test_a_dead_one_is_not_passed_over(engine: Service, tmp_path: Path) -> None:
     environ = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock", "XDG_RUNTIME_DIR": str(tmp_path)}
     (tmp_path / "docker.sock").symlink_to(tmp_path / "e.sock")
@@ -154,6 +158,7 @@ async def test_a_dead_one_is_not_passed_over(engine: Service, tmp_path: Path) ->
     assert (section.state, section.reason) == ("unavailable", f"not running: {tmp_path}/none.sock")
 
 
+@pytest.mark.case("D01")
 async def test_a_socket_nobody_listens_at(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(tmp_path / "left.sock"))
@@ -180,6 +185,7 @@ print(asyncio.run(source.gather(Moment(now=datetime.now(zone), zone=zone), 5)).r
 """
 
 
+@pytest.mark.case("D01")
 async def test_no_permission(engine: Service, tmp_path: Path) -> None:
     path = tmp_path / "e.sock"
     if os.geteuid():
@@ -194,12 +200,14 @@ async def test_no_permission(engine: Service, tmp_path: Path) -> None:
     assert done.stdout.strip() == f"permission denied: {path}", done.stderr
 
 
+@pytest.mark.case("D01")
 async def test_an_engine_that_accepts_and_never_answers(engine: Service, tmp_path: Path) -> None:
     engine.hang = True
     section = await docker({"DOCKER_HOST": f"unix://{tmp_path}/e.sock"}, deadline=0.3)
     assert (section.state, section.reason) == ("unavailable", f"no answer: unix://{tmp_path}/e.sock (DOCKER_HOST)")
 
 
+@pytest.mark.case("D01")
 @pytest.mark.parametrize(
     ("host", "reason"),
     [
@@ -221,6 +229,7 @@ def junk(_: object) -> bytes:
     return b"junk\r\n\r\n"
 
 
+@pytest.mark.case("D01")
 @pytest.mark.parametrize("answer", [b"{", b"{}", b"[1]", b"null", b"<html>", b"", b"\xff", cut, junk])
 async def test_an_answer_that_is_none(engine: Service, tmp_path: Path, answer: Any) -> None:
     engine.answers[LIST] = answer

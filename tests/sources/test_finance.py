@@ -90,6 +90,7 @@ async def test_a_summary_of_another_month_is_stale_and_says_which(service: Servi
     assert section.alerts == ()
 
 
+@pytest.mark.case("F02")
 async def test_one_part_fails_and_the_others_are_shown(service: Service) -> None:
     service.answers |= {"/api/summary": SUMMARY, "/api/recurring?days=5": UPCOMING}
     service.statuses["/api/budget"] = 500
@@ -99,6 +100,7 @@ async def test_one_part_fails_and_the_others_are_shown(service: Service) -> None
     assert section.data["budgets"] is None
 
 
+@pytest.mark.case("F01")
 @pytest.mark.parametrize("number", ["NaN", "1e309", "Infinity", "-1e400", '"nan"'])
 @pytest.mark.parametrize("place", ["/api/summary", "/api/budget", "/api/recurring?days=5"])
 async def test_what_is_no_number_makes_the_section_unavailable(service: Service, number: str, place: str) -> None:
@@ -145,6 +147,7 @@ async def test_a_service_that_is_away_or_never_answers(service: Service) -> None
     assert section.reason.startswith("summary: connection refused")
 
 
+@pytest.mark.case("F01")
 def test_a_tenth_and_two_tenths_are_three_tenths() -> None:
     total = money.amount("0.10", "a") + money.amount(money.read_json(b"0.20"), "b")
     assert total == Decimal("0.30")
@@ -206,6 +209,7 @@ async def test_finance_by_hand(tmp_path: Path) -> None:
     assert section.data["balance"] is None
 
 
+@pytest.mark.case("F02")
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
@@ -266,6 +270,7 @@ async def test_a_journal(tmp_path: Path) -> None:
     assert data["due"] == [{"description": "Neon DB", "amount": "19.00", "currency": "BRL", "due": "2026-12-03"}]
 
 
+@pytest.mark.case("F01")
 @needs_hledger
 @pytest.mark.parametrize(("style", "written"), [("R$ 1.000,00", "R$ 1.234,56"), ("$1,000.00", "$1,234.56")])
 async def test_a_declared_style_is_read_as_it_says(tmp_path: Path, style: str, written: str) -> None:
@@ -275,6 +280,7 @@ async def test_a_declared_style_is_read_as_it_says(tmp_path: Path, style: str, w
     assert (section.state, section.data["expenses"]) == ("ok", "1234.56")
 
 
+@pytest.mark.case("F01")
 @needs_hledger
 async def test_an_amount_that_can_be_read_in_two_ways_is_flagged(tmp_path: Path) -> None:
     file = tmp_path / "a.journal"
@@ -287,6 +293,7 @@ async def test_an_amount_that_can_be_read_in_two_ways_is_flagged(tmp_path: Path)
     assert (section.state, section.data["expenses"]) == ("ok", "1000.00")
 
 
+@pytest.mark.case("F01")
 @needs_hledger
 async def test_currencies_are_never_added(tmp_path: Path) -> None:
     file = tmp_path / "a.journal"
@@ -299,6 +306,7 @@ async def test_currencies_are_never_added(tmp_path: Path) -> None:
     assert (section.state, section.reason, section.data["expenses"]) == ("partial", "not added: $", "10.50")
 
 
+@pytest.mark.case("F02")
 @needs_hledger
 @pytest.mark.parametrize(
     ("journal", "place", "said"),

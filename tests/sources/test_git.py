@@ -131,6 +131,7 @@ def _touch(folder: Path) -> None:
     os.utime(folder / "file", (time.time() - 5, time.time() - 5))
 
 
+@pytest.mark.case("G01")
 @pytest.mark.parametrize("name", TRAPS)
 async def test_a_trap_does_not_spring_and_would_have(tmp_path: Path, name: str) -> None:
     root = tmp_path / "projects"
@@ -147,6 +148,7 @@ async def test_a_trap_does_not_spring_and_would_have(tmp_path: Path, name: str) 
     assert marker.exists(), "the control: plain git springs this trap"
 
 
+@pytest.mark.case("G01")
 async def test_signatures_pager_aliases_diff_and_credentials_run_nothing(tmp_path: Path) -> None:
     root = tmp_path / "projects"
     folder = make(root / "many")
@@ -211,6 +213,7 @@ async def test_every_guard_is_up_for_every_command(tmp_path: Path) -> None:
         assert "fetch" not in words
 
 
+@pytest.mark.case("G01")
 async def test_a_bare_repository_inside_the_work_tree_runs_nothing(tmp_path: Path) -> None:
     root = tmp_path / "projects"
     outer = make(root / "outer")
@@ -270,6 +273,7 @@ async def test_a_work_tree_elsewhere_is_reported_and_not_followed(tmp_path: Path
 # -- G03: all shapes
 
 
+@pytest.mark.case("G03")
 async def test_all_shapes_of_repository(tmp_path: Path) -> None:
     root = tmp_path / "projects"
     main = make(root / "main", commits=2)
@@ -306,6 +310,7 @@ async def test_all_shapes_of_repository(tmp_path: Path) -> None:
     assert [p["problem"] for p in found.values() if "problem" in p] == []
 
 
+@pytest.mark.case("G03")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository away")
 async def test_another_owners_repository_is_not_trusted_and_stays_so(tmp_path: Path) -> None:
     root = tmp_path / "projects"
@@ -398,6 +403,7 @@ async def test_a_root_that_is_not_there_is_said(tmp_path: Path) -> None:
 # -- G04: the user's lock
 
 
+@pytest.mark.case("G04")
 async def test_the_index_is_never_written_and_a_stale_lock_stays(tmp_path: Path) -> None:
     root = tmp_path / "projects"
     folder = make(root / "one")
@@ -410,6 +416,7 @@ async def test_the_index_is_never_written_and_a_stale_lock_stays(tmp_path: Path)
     assert (folder / ".git" / "index").stat().st_mtime_ns == before
 
 
+@pytest.mark.case("G04")
 async def test_scanning_never_stands_in_the_way_of_a_commit(tmp_path: Path) -> None:
     root = tmp_path / "projects"
     folder = make(root / "one")
@@ -434,6 +441,7 @@ async def test_scanning_never_stands_in_the_way_of_a_commit(tmp_path: Path) -> N
 # -- G05: bytes
 
 
+@pytest.mark.case("G05")
 async def test_names_and_authors_that_are_not_utf_8(tmp_path: Path) -> None:
     root = tmp_path / "projects"
     folder = make(root / "one")
@@ -477,6 +485,7 @@ os.execv({git!r}, ["git", *sys.argv[1:]])
 """
 
 
+@pytest.mark.case("G06")
 async def test_one_slow_repository_costs_its_own_row(tmp_path: Path) -> None:
     root = tmp_path / "projects"
     for number in range(19):
@@ -505,6 +514,7 @@ async def test_one_slow_repository_costs_its_own_row(tmp_path: Path) -> None:
     assert not running_in(root / "slow")
 
 
+@pytest.mark.case("G06")
 async def test_closing_early_leaves_no_process(tmp_path: Path) -> None:
     root = tmp_path / "projects"
     make(root / "slow")
@@ -546,6 +556,7 @@ loop.run_until_complete(main())
 """
 
 
+@pytest.mark.case("G06")
 async def test_a_program_that_ends_in_the_middle_leaves_no_process(tmp_path: Path) -> None:
     root = tmp_path / "projects"
     make(root / "slow")

@@ -7,6 +7,8 @@ import random
 import sqlite3
 import time
 
+import pytest
+
 from tests.helpers.aria import Aria, Running
 from tests.helpers.hub import HubProcess
 from tests.helpers.proxy import FaultProxy, is_write
@@ -31,6 +33,7 @@ def kill_when_queued_or_after(command: Running, seconds: float | None) -> bool:
     return b"queued" in said
 
 
+@pytest.mark.case("Q01")
 def test_killed_right_after_queued_nothing_acknowledged_is_missing(aria: Aria, hub: HubProcess) -> None:
     """Every other kill comes with the word "queued", the rest at random moments of the command's life."""
     aria.use(hub.url, hub.token)

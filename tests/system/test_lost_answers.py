@@ -12,6 +12,7 @@ from tests.helpers.hub import HubProcess
 from tests.helpers.proxy import FaultProxy, RawServer, Request, answer, is_write
 
 
+@pytest.mark.case("Q02")
 def test_an_answer_that_is_cut_on_the_first_online_try_is_resent_with_the_same_key(
     aria: Aria, hub: HubProcess, proxy: FaultProxy
 ) -> None:
@@ -80,6 +81,7 @@ FAKES = [
 ]  # fmt: skip
 
 
+@pytest.mark.case("H01")
 @pytest.mark.parametrize("only_writes", [False, True], ids=["every request", "writes only"])
 def test_what_the_hub_did_not_say_delivers_nothing_and_kills_nothing(
     aria: Aria,
@@ -105,6 +107,7 @@ def test_what_the_hub_did_not_say_delivers_nothing_and_kills_nothing(
     assert (hub.count("tasks"), hub.count("insights")) == (1, len(FAKES))
 
 
+@pytest.mark.case("H02")
 def test_a_redirect_of_a_write_is_not_followed_and_names_its_target(
     aria: Aria, hub: HubProcess, proxy: FaultProxy, raw_server: Callable[[Callable[[Request], bytes]], RawServer]
 ) -> None:
@@ -122,6 +125,7 @@ def test_a_redirect_of_a_write_is_not_followed_and_names_its_target(
     assert hub.count("tasks") == 1
 
 
+@pytest.mark.case("H03")
 @pytest.mark.parametrize("framing", ["short", "chunked", "half", "gzip", "empty"])
 def test_a_reply_that_is_cut_short_leaves_the_row_in_doubt(
     aria: Aria, hub: HubProcess, proxy: FaultProxy, framing: str

@@ -6,6 +6,8 @@ import json
 import sqlite3
 from collections.abc import Callable
 
+import pytest
+
 from tests.helpers.aria import Aria, Running
 from tests.helpers.hub import HubProcess
 from tests.helpers.proxy import FaultProxy
@@ -41,6 +43,7 @@ def test_a_screen_and_a_sync_together_deliver_each_row_once(
     assert screen.alive()
 
 
+@pytest.mark.case("Q07")
 def test_three_drainers_at_the_same_instant(aria: Aria, hub: HubProcess, proxy: FaultProxy) -> None:
     """Two commands and the assistant's tools; who finds the work taken says so and ends well."""
     aria.use(proxy.url, hub.token)
@@ -75,6 +78,7 @@ asyncio.run(main(sys.argv[1], int(sys.argv[2])))
 """
 
 
+@pytest.mark.case("S01")
 def test_two_write_500_each_while_a_third_drains(aria: Aria, hub: HubProcess, proxy: FaultProxy) -> None:
     """1,000 acknowledged writes arrive; the order of each task is its writer's."""
     aria.use(proxy.url, hub.token)

@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.helpers.aria import Aria
 from tests.helpers.hub import HubProcess
 from tests.helpers.proxy import FaultProxy, Request, answer, is_write
@@ -15,6 +17,7 @@ from tests.helpers.waiting import wait_until
 from tests.system.test_refusals import stranger
 
 
+@pytest.mark.case("Z02")
 def test_rows_made_after_the_clock_went_back_keep_their_place(aria: Aria, hub: HubProcess, proxy: FaultProxy) -> None:
     aria.use(proxy.url, hub.token)
     aria("queue", "status").ok()
@@ -38,6 +41,7 @@ def test_rows_made_after_the_clock_went_back_keep_their_place(aria: Aria, hub: H
     assert [op["payload"]["content"] for request in proxy.writes for op in request.ops] == ["41", "42", "43"]
 
 
+@pytest.mark.case("Q03")
 def test_what_follows_a_create_in_doubt_waits_for_it_and_others_go(
     aria: Aria, hub: HubProcess, proxy: FaultProxy
 ) -> None:
@@ -81,6 +85,7 @@ def result(op: dict[str, Any], status: str, word: str, **more: str) -> dict[str,
     return {"op_id": op["op_id"], "status": status, "entity": f"task:{op['payload']['id']}", "problem": problem}
 
 
+@pytest.mark.case("Q06")
 def test_a_running_screen_delivers_after_one_503_with_no_action(
     aria: Aria, hub: HubProcess, proxy: FaultProxy, terminal: Callable[..., Tmux]
 ) -> None:
@@ -94,6 +99,7 @@ def test_a_running_screen_delivers_after_one_503_with_no_action(
     wait_until(lambda: aria.waiting() == 0, 10)
 
 
+@pytest.mark.case("Q06")
 def test_a_row_in_flight_at_sigkill_is_delivered_by_the_next_screen(
     aria: Aria, hub: HubProcess, proxy: FaultProxy, terminal: Callable[..., Tmux]
 ) -> None:

@@ -50,6 +50,7 @@ def integrity(aria: Aria) -> str:
     return answer
 
 
+@pytest.mark.case("S01")
 def test_a_write_lock_of_three_seconds_is_waited_for(aria: Aria) -> None:
     aria("task", "add", "first", "--offline").ok()
     with write_lock(aria.queue_file) as release:
@@ -61,6 +62,7 @@ def test_a_write_lock_of_three_seconds_is_waited_for(aria: Aria) -> None:
     assert aria.waiting() == 2
 
 
+@pytest.mark.case("S01")
 def test_a_write_lock_held_for_ever_is_told_and_nothing_is_sent(aria: Aria, hub: HubProcess) -> None:
     aria("task", "add", "first", "--offline").ok()
     aria.use(hub.url, hub.token)
@@ -94,6 +96,7 @@ def fill_up(folder: Path) -> Path:
     return ballast
 
 
+@pytest.mark.case("S02")
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
     aria = Aria(tmp_path)
     with small_disk(aria.home):
@@ -113,6 +116,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path) -> None:
         assert integrity(aria) == "ok"
 
 
+@pytest.mark.case("S02")
 def test_on_a_full_disk_the_screen_keeps_what_was_typed(tmp_path: Path, terminal: Callable[..., Tmux]) -> None:
     aria = Aria(tmp_path).use("http://127.0.0.1:9", "token")
     with small_disk(aria.home):
@@ -151,6 +155,7 @@ def broken(aria: Aria, how: str) -> None:
     aria.queue_file.write_bytes(data)
 
 
+@pytest.mark.case("S04")
 @pytest.mark.parametrize("how", ["header", "half", "flipped", "text"])
 def test_a_damaged_file_is_set_aside_whole_and_new_saves_work(aria: Aria, hub: HubProcess, how: str) -> None:
     aria.use("http://127.0.0.1:9", "token")
@@ -173,6 +178,7 @@ def damaged_rows_are_read(aria: Aria) -> bool:
     return aria.waiting() >= 1
 
 
+@pytest.mark.case("S04")
 def test_the_screen_starts_over_a_damaged_file_with_a_banner(aria: Aria, terminal: Callable[..., Tmux]) -> None:
     aria("insight", "add", "early", "--offline").ok()
     broken(aria, "header")
@@ -206,6 +212,7 @@ def refused(done: Done, *, path: str) -> None:
     assert "queued" not in done.out
 
 
+@pytest.mark.case("S05")
 def test_a_home_of_somebody_else_is_told(aria: Aria, hub: HubProcess) -> None:
     aria.home.mkdir(mode=0o755)
     if os.getuid() == 0:
@@ -217,6 +224,7 @@ def test_a_home_of_somebody_else_is_told(aria: Aria, hub: HubProcess) -> None:
     assert hub.count("tasks") == 0, "what was not saved was not sent either"
 
 
+@pytest.mark.case("S05")
 def test_a_home_that_is_a_file_is_told(aria: Aria, hub: HubProcess) -> None:
     aria.home.write_text("not a folder")
     aria.use(hub.url, hub.token)
@@ -225,6 +233,7 @@ def test_a_home_that_is_a_file_is_told(aria: Aria, hub: HubProcess) -> None:
     assert aria.home.read_text() == "not a folder"
 
 
+@pytest.mark.case("S05")
 def test_a_read_only_mount_is_told(aria: Aria, hub: HubProcess) -> None:
     if os.getuid() != 0:
         pytest.skip("only root may mount")
@@ -238,6 +247,7 @@ def test_a_read_only_mount_is_told(aria: Aria, hub: HubProcess) -> None:
         subprocess.run(["umount", "-l", str(aria.home)], check=True)
 
 
+@pytest.mark.case("S05")
 def test_a_file_system_without_locks_is_told(aria: Aria, hub: HubProcess) -> None:
     """As on a network file system whose lock service is away."""
     needs.program("strace")
@@ -253,6 +263,7 @@ def test_a_file_system_without_locks_is_told(aria: Aria, hub: HubProcess) -> Non
     assert hub.count("tasks") == 0
 
 
+@pytest.mark.case("S05")
 def test_the_screen_loads_where_the_queue_can_t(aria: Aria, terminal: Callable[..., Tmux]) -> None:
     aria.home.write_text("not a folder")
     screen = terminal().run(aria)
@@ -261,6 +272,7 @@ def test_the_screen_loads_where_the_queue_can_t(aria: Aria, terminal: Callable[.
     assert "Traceback" not in screen.screen()
 
 
+@pytest.mark.case("S07")
 def test_a_file_from_a_newer_version_is_not_touched(aria: Aria, terminal: Callable[..., Tmux]) -> None:
     aria.use("http://127.0.0.1:9", "token")
     aria("task", "add", "early", "--offline").ok()
@@ -315,6 +327,7 @@ def test_killed_while_an_old_file_is_migrated_nothing_is_lost(tmp_path: Path) ->
         assert kept == [(n + 1, "create_task", f'{{"title": "task {n}"}}', n % 2 == 0) for n in range(rows)]
 
 
+@pytest.mark.case("S08")
 @pytest.mark.parametrize("bad", [b"caf\xe9", b"\xed\xa0\xbd", b"x\xff"])
 def test_an_argument_that_is_not_utf8_is_refused_and_no_row_made(aria: Aria, bad: bytes) -> None:
     for words in ((b"task", b"add"), (b"insight", b"add")):

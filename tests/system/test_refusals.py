@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 
+import pytest
+
 from tests.helpers.aria import Aria
 from tests.helpers.hub import HubProcess
 from tests.helpers.proxy import FaultProxy, Request, is_write
@@ -18,6 +20,7 @@ def stranger(aria: Aria, operation: str, payload: object) -> None:
     db.close()
 
 
+@pytest.mark.case("Q05")
 def test_a_refused_token_costs_one_request_pauses_the_queue_and_kills_nothing(
     aria: Aria, hub: HubProcess, proxy: FaultProxy
 ) -> None:
@@ -42,6 +45,7 @@ def test_a_refused_token_costs_one_request_pauses_the_queue_and_kills_nothing(
             assert hub.token.encode() not in file.read_bytes(), file
 
 
+@pytest.mark.case("Q04")
 def test_one_of_three_is_refused_the_others_go_and_it_is_a_dead_letter_with_its_reason(
     aria: Aria, hub: HubProcess
 ) -> None:
@@ -61,6 +65,7 @@ def test_one_of_three_is_refused_the_others_go_and_it_is_a_dead_letter_with_its_
     assert aria.queue()["pending_total"] == 0
 
 
+@pytest.mark.case("Q04")
 def test_the_hub_s_own_422_for_one_row_does_the_same(aria: Aria, hub: HubProcess, proxy: FaultProxy) -> None:
     """The Hub refuses what the client thought fine (a rule that is newer than the client)."""
 
@@ -91,6 +96,7 @@ def test_the_hub_s_own_422_for_one_row_does_the_same(aria: Aria, hub: HubProcess
     assert aria.queue()["dead_letters"] == 0
 
 
+@pytest.mark.case("Q04")
 def test_a_stranger_s_row_that_is_too_large_is_parked_and_stops_nothing(aria: Aria, hub: HubProcess) -> None:
     aria.use(hub.url, hub.token)
     aria("insight", "add", "A", "--offline").ok()

@@ -66,6 +66,7 @@ def hostile(folder: Path, marker: Path) -> Path:
     return folder
 
 
+@pytest.mark.case("G01")
 @pytest.mark.parametrize("embedded", [False, True], ids=["plain", "with a bare repository inside"])
 def test_looking_at_a_hostile_repository_runs_nothing(aria: Aria, tmp_path: Path, embedded: bool) -> None:
     roots, marker = tmp_path / "projects", tmp_path / "MARKER"

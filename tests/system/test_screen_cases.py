@@ -10,6 +10,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.aria import Aria
 from tests.helpers.hub import HubProcess
 from tests.helpers.proxy import FaultProxy
@@ -30,6 +32,7 @@ def still(screen: Tmux) -> str:
     return "\n".join(screen.lines()[1:])
 
 
+@pytest.mark.case("T04")
 def test_tiny_huge_and_very_long(aria: Aria, terminal: Callable[..., Tmux]) -> None:
     """Cases T04: resizes while everything is read again, a line of a megabyte, a note of ten thousand lines."""
     configured(aria)
@@ -123,6 +126,7 @@ def reads(proxy: FaultProxy) -> int:
     return sum(request.path.startswith(("/api/tasks", "/api/changes")) for request in proxy.requests)
 
 
+@pytest.mark.case("Z03")
 def test_midnight_a_new_zone_and_a_long_sleep_with_the_screen_open(
     aria: Aria, hub: HubProcess, proxy: FaultProxy, tmp_path: Path, terminal: Callable[..., Tmux]
 ) -> None:

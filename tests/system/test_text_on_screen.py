@@ -35,6 +35,7 @@ def projects(roots: Path) -> None:
         repository(roots / name)
 
 
+@pytest.mark.case("T01")
 def test_odd_text_is_shown_exactly_everywhere(
     aria: Aria, hub: HubProcess, tmp_path: Path, terminal: Callable[..., Tmux]
 ) -> None:
@@ -86,6 +87,7 @@ def stream(aria: Aria, *args: str, until: bytes = b"", seconds: float = 30) -> b
     return seen
 
 
+@pytest.mark.case("T02")
 @pytest.mark.parametrize(
     "args", [("task", "list"), ("insight", "list"), ("queue", "list"), ("briefing", "--no-store"), ("projects",)]
 )

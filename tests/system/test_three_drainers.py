@@ -8,6 +8,8 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.helpers.aria import Aria
 from tests.helpers.hub import HubProcess
 from tests.helpers.proxy import FaultProxy, Request, is_write
@@ -62,6 +64,7 @@ def by_task(ops: list[dict[str, Any]]) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.case("Q07")
 async def test_the_screen_a_command_and_the_assistants_tools_drain_at_once(
     aria: Aria, hub: HubProcess, proxy: FaultProxy, terminal: Callable[..., Tmux]
 ) -> None:

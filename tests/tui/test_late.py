@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import msgspec
+import pytest
 from textual.widgets import DataTable
 
 from aria_tui.models import TaskList, TaskView
@@ -18,6 +19,7 @@ QUITS_WITHIN = 2.0
 """Seconds that leaving may take: a promise to the user. The machine's load is allowed for beside it."""
 
 
+@pytest.mark.case("T06")
 async def test_late_answers_disturb_nothing(dashboard: Any, hub: HubProcess, proxy: FaultProxy, caplog: Any) -> None:
     """Cases T06: panes refresh every second over a Hub that takes its time, while screens are opened and closed."""
     slow = msgspec.structs.replace(configured().hub, url=proxy.url, token=hub.token, timeout=20.0)

@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from aria_tui import locale
 from aria_tui.locale import catalogue, formats
 from tests.tui.conftest import configured
@@ -74,6 +76,7 @@ def test_numbers_money_dates_and_ages_in_both_languages() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.case("Z02")
 def test_odd_values_are_given_back_and_ages_are_never_negative() -> None:
     now = datetime(2026, 11, 30, tzinfo=UTC)
     assert formats.money("NaN", "BRL") == "NaN BRL"

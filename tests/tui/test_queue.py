@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from aria_tui.models import QueueItem
 from aria_tui.tui.pages import PAGE, Pages
@@ -162,6 +163,7 @@ def test_a_journal_that_grew_by_more_than_a_page_is_read_anew() -> None:
     assert len(pages) == 100 and not pages.complete and pages.wanted(90, 99) == [(1, 301)]
 
 
+@pytest.mark.case("T04")
 async def test_a_stranger_s_megabyte_is_shown_without_effort(dashboard: Any, tmp_path: Any) -> None:
     """One line of a megabyte and a note of 10,000 lines, put into the file by another program."""
     async with dashboard(config=configured(away=True)) as running:
@@ -179,6 +181,7 @@ async def test_a_stranger_s_megabyte_is_shown_without_effort(dashboard: Any, tmp
         await running.sees("3 waiting")
 
 
+@pytest.mark.case("T01")
 async def test_dead_letters_are_put_back_edited_and_delivered(
     dashboard: Any, hub: HubProcess, proxy: FaultProxy, tmp_path: Path
 ) -> None:

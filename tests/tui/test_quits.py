@@ -98,6 +98,7 @@ def leave(aria: Aria, terminal: Pty) -> None:
     assert_restored(terminal)
 
 
+@pytest.mark.case("T06")
 @pytest.mark.parametrize("moment", MOMENTS, ids=lambda moment: moment.__name__)
 def test_at_any_moment_while_the_hub_hangs(
     aria: Aria, on_a_terminal: Any, silent: str, moment: Callable[[Pty], None]

@@ -77,6 +77,7 @@ async def test_insights_are_searched_edited_deleted_and_brought_back(dashboard: 
         assert kind(running) == "DashboardScreen"
 
 
+@pytest.mark.case("T05")
 async def test_lines_of_an_insight_are_kept(dashboard: Any) -> None:
     from textual import events
 
@@ -189,6 +190,7 @@ async def test_every_pane_is_usable_at_every_size(dashboard: Any, size: tuple[in
         await running.keys("z", "tab")
 
 
+@pytest.mark.case("T04")
 async def test_too_small_is_said_plainly_and_nothing_is_lost(dashboard: Any) -> None:
     async with dashboard(size=(80, 24)) as running:
         await running.keys("t")

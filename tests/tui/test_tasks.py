@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from textual import events
 
 from aria_tui.tui.screens.capture import TaskForm
@@ -47,6 +48,7 @@ async def test_a_bad_due_date_keeps_the_form_and_its_text(dashboard: Any) -> Non
         assert await titles(running) == []
 
 
+@pytest.mark.case("T05")
 async def test_a_paste_of_several_lines_is_one_title_and_submits_nothing(dashboard: Any) -> None:
     async with dashboard() as running:
         await running.keys("t")
@@ -198,6 +200,7 @@ async def done(running: Any, count: int) -> bool:
     return sum(task.status == "DONE" for task in (await running.assistant.list_tasks()).tasks) == count
 
 
+@pytest.mark.case("T06")
 async def test_the_cursor_keeps_its_task_when_rows_come_in_above(dashboard: Any) -> None:
     async with dashboard() as running:
         for number in range(5):

@@ -101,6 +101,7 @@ def assert_restored(terminal: Pty) -> None:
     assert "Traceback" not in terminal.text
 
 
+@pytest.mark.case("T07")
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)], ids=str
 )
@@ -130,6 +131,7 @@ def test_a_signal_at_any_moment_of_the_start_leaves_no_traceback(aria: Aria, on_
             assert_restored(terminal)
 
 
+@pytest.mark.case("T07")
 def test_an_exception_in_a_handler_ends_in_one_sentence_and_a_trace_in_the_log(aria: Aria, on_a_terminal: Any) -> None:
     patch = aria.root / "patch"
     patch.mkdir()
@@ -177,6 +179,7 @@ def test_q_ends_with_0_within_two_seconds_even_while_the_hub_hangs(aria: Aria, o
             assert b"a-token-that-stays-secret" not in file.read_bytes(), file
 
 
+@pytest.mark.case("S05")
 def test_a_home_that_cannot_be_used_is_said_on_the_screen(aria: Aria, on_a_terminal: Any) -> None:
     aria.home.parent.mkdir(parents=True, exist_ok=True)
     aria.home.write_text("not a folder")

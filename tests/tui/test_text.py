@@ -22,6 +22,7 @@ MARKUP = [
 STEERING = ["\x1b]52;c;aGk=\x07", "\x1b[2J", "a\x9b31mb", "\x0e", "a\rb", "a\bb", "a\tb", "\u202egnp.exe"]
 
 
+@pytest.mark.case("T01")
 @pytest.mark.parametrize("text", MARKUP)
 async def test_markup_is_shown_exactly_in_panes_toasts_and_forms(dashboard: Any, text: str) -> None:
     async with dashboard() as running:
@@ -38,6 +39,7 @@ async def test_markup_is_shown_exactly_in_panes_toasts_and_forms(dashboard: Any,
         assert running.app.is_running
 
 
+@pytest.mark.case("T02")
 @pytest.mark.parametrize("text", STEERING)
 async def test_nothing_that_steers_a_terminal_gets_onto_the_screen(dashboard: Any, text: str) -> None:
     async with dashboard() as running:
@@ -58,6 +60,7 @@ async def test_nothing_that_steers_a_terminal_gets_onto_the_screen(dashboard: An
 WIDE = "Reunião 👩‍👩‍👧 日本語 ❤️ e\u0301 " * 3
 
 
+@pytest.mark.case("T03")
 async def test_wide_and_joined_characters_keep_the_frames_straight(dashboard: Any) -> None:
     for size in (80, 24), (120, 40):
         async with dashboard(size=size) as running:
@@ -71,6 +74,7 @@ async def test_wide_and_joined_characters_keep_the_frames_straight(dashboard: An
                     assert cell_len(line) == size[0], line
 
 
+@pytest.mark.case("T03")
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.text(max_size=60), st.integers(0, 40))
 def test_fitted_text_takes_exactly_its_cells(text: str, width: int) -> None:

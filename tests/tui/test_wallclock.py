@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import pytest
 import time_machine
 
 from aria_tui.tui.wallclock import WallClock
@@ -29,6 +30,7 @@ def test_ordinary_seconds_change_nothing() -> None:
         assert wall.tick()[1] is False
 
 
+@pytest.mark.case("Z03")
 def test_midnight_a_new_zone_and_a_long_sleep_are_seen_once() -> None:
     clock = Clock()
     wall = WallClock(lambda: clock.now, lambda: clock.steady)
@@ -46,6 +48,7 @@ def test_midnight_a_new_zone_and_a_long_sleep_are_seen_once() -> None:
     assert wall.tick()[1] is True
 
 
+@pytest.mark.case("Z01")
 async def test_the_screen_follows_midnight_and_due_dates_do_not_move(dashboard: Any) -> None:
     with time_machine.travel(datetime(2026, 12, 1, 2, 59, 0, tzinfo=UTC), tick=True) as traveller:
         async with dashboard() as running:

@@ -156,6 +156,7 @@ PORTALS = {
 }
 
 
+@pytest.mark.case("H01")
 @both_ways
 @pytest.mark.parametrize("data", PORTALS.values(), ids=PORTALS.keys())
 @pytest.mark.parametrize("expected", [HUB_ID, None], ids=["known", "first met"])
@@ -189,6 +190,7 @@ async def test_another_hub_neither_acknowledges_nor_refuses(connect: Connect, se
 REDIRECTS = [301, 302, 303, 307, 308]
 
 
+@pytest.mark.case("H02")
 @both_ways
 @pytest.mark.parametrize("status", REDIRECTS)
 async def test_redirects_are_never_followed(connect: Connect, send: Any, status: int) -> None:
@@ -201,6 +203,7 @@ async def test_redirects_are_never_followed(connect: Connect, send: Any, status:
     assert other.connections == 0
 
 
+@pytest.mark.case("H02")
 @pytest.mark.parametrize(
     ("location", "reason"),
     [
@@ -259,6 +262,7 @@ async def _reset_within(_: Got, wire: Wire) -> None:
 CUT["reset within the body"] = _reset_within
 
 
+@pytest.mark.case("H03")
 @both_ways
 @pytest.mark.parametrize("script", CUT.values(), ids=CUT.keys())
 async def test_an_answer_cut_short_or_garbled_leaves_a_doubt(connect: Connect, send: Any, script: Script) -> None:
@@ -329,6 +333,7 @@ async def test_something_that_does_not_speak_http(connect: Connect, banner: byte
     assert (outcome.kind, outcome.state, outcome.reason) == ("in_doubt", "not_the_hub", "unexpected answer (not HTTP)")
 
 
+@pytest.mark.case("Q05")
 @both_ways
 @pytest.mark.parametrize("from_hub", [True, False], ids=["hub", "proxy"])
 @pytest.mark.parametrize(

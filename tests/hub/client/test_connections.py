@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from typing import Any
 
+import pytest
+
 from aria_tui.hub import _exchange
 from aria_tui.hub.client import HubClient
 from tests.hub.client.conftest import Connect
@@ -31,6 +33,7 @@ async def close_idle(server: Server) -> None:
             await wire.writer.wait_closed()
 
 
+@pytest.mark.case("H06")
 async def test_a_server_that_closes_idle_connections_is_no_failure(connect: Connect) -> None:
     """The close is seen, or the race is lost: each write still arrives at once, and once."""
     async with serving(hub) as server:
@@ -44,6 +47,7 @@ async def test_a_server_that_closes_idle_connections_is_no_failure(connect: Conn
     assert len(server.requests) == 200
 
 
+@pytest.mark.case("H06")
 async def test_a_kept_connection_that_dies_under_the_request_is_replaced_in_silence(connect: Connect) -> None:
     for fault in (drop, reset):
         async with serving(one_after_the_other(hub, fault, hub)) as server:
@@ -62,6 +66,7 @@ async def test_a_new_connection_that_dies_is_a_doubt_at_once(connect: Connect) -
     assert len(server.requests) == 1
 
 
+@pytest.mark.case("H06")
 async def test_one_repeat_is_enough(connect: Connect) -> None:
     async with serving(one_after_the_other(hub, drop)) as server:
         client = connect(server.url)

@@ -35,6 +35,7 @@ async def test_refused(connect: Connect) -> None:
     assert (raised.value.state, raised.value.reason) == ("offline", "connection refused")
 
 
+@pytest.mark.case("H05")
 @pytest.mark.parametrize("error", [socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_FAIL])
 async def test_a_name_that_is_not_known(connect: Connect, monkeypatch: pytest.MonkeyPatch, error: int) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
@@ -46,6 +47,7 @@ async def test_a_name_that_is_not_known(connect: Connect, monkeypatch: pytest.Mo
     assert outcome.reason.startswith("name not found")
 
 
+@pytest.mark.case("H05")
 async def test_a_name_that_can_not_exist(connect: Connect) -> None:
     outcome = await send(connect("https://nobody.invalid"), timeout=20)
     assert (outcome.kind, outcome.state) == ("unreachable", "offline")
@@ -106,6 +108,7 @@ async def test_a_hub_that_hangs_was_sent_something(connect: Connect) -> None:
     assert (outcome.kind, outcome.state, outcome.reason) == ("in_doubt", "offline", "no answer in 0.5 s")
 
 
+@pytest.mark.case("H05")
 @pytest.mark.parametrize("first", ["::1", "127.0.0.1"], ids=["AAAA", "A"])
 async def test_a_dead_address_before_a_good_one(connect: Connect, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
     """Happy Eyeballs (RFC 8305): the good address is tried while the dead one keeps silent."""
@@ -139,6 +142,7 @@ async def test_a_good_certificate(connect: Connect, certificates: Certificates) 
         assert (await client.probe(5)).may_send
 
 
+@pytest.mark.case("H05")
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
@@ -158,6 +162,7 @@ async def test_a_bad_certificate(connect: Connect, certificates: Certificates, k
     assert server.bytes_in == 0
 
 
+@pytest.mark.case("H05")
 async def test_a_certificate_for_another_name(connect: Connect, certificates: Certificates) -> None:
     async with serving(hub, tls=certificates.good("hub.example.com")) as server:
         for url in (server.url, server.url.replace("127.0.0.1", "localhost")):

@@ -97,6 +97,7 @@ NO_HUB = {
 }
 
 
+@pytest.mark.case("H01")
 @pytest.mark.parametrize("data", NO_HUB.values(), ids=NO_HUB.keys())
 async def test_no_hub(connect: Connect, data: bytes) -> None:
     async with serving(data) as server:

@@ -19,6 +19,7 @@ from tests.hub.client.servers import answer, problem, serving
 NOW = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
 
 
+@pytest.mark.case("H04")
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
@@ -45,6 +46,7 @@ def test_what_makes_sense(value: str, seconds: float) -> None:
     assert parse_retry_after(value, NOW) == seconds
 
 
+@pytest.mark.case("H04")
 @pytest.mark.parametrize(
     "value",
     [
@@ -93,6 +95,7 @@ async def ask(client: HubClient) -> Any:
     return await client.send_batch([b'{"op_id":"op-1"}'], ["op-1"], client_id="me", timeout=5)
 
 
+@pytest.mark.case("H04")
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize(
     ("value", "date", "seconds"),

@@ -23,6 +23,7 @@ from tests.hub.server.processes import Served
 from tests.hub.server.test_batch import op, send
 
 
+@pytest.mark.case("B01")
 async def test_twenty_at_once(make_hub: MakeHub) -> None:
     """Through two Hubs on one database, as two replicas are."""
     first, second = await make_hub(), await make_hub()
@@ -36,6 +37,7 @@ async def test_twenty_at_once(make_hub: MakeHub) -> None:
     assert len((await clients[0].get("/api/insights")).json()["insights"]) == 1
 
 
+@pytest.mark.case("B01")
 async def test_the_key_is_known_over_every_path(client: httpx.AsyncClient) -> None:
     task = {"id": str(uuid.uuid4()), "title": "a"}
     headers = {"Idempotency-Key": '"k"'}
@@ -52,6 +54,7 @@ async def test_the_key_is_known_over_every_path(client: httpx.AsyncClient) -> No
     ] == 2
 
 
+@pytest.mark.case("B01")
 async def test_another_body_or_operation_under_the_same_key(client: httpx.AsyncClient) -> None:
     task = {"id": str(uuid.uuid4()), "title": "a"}
     headers = {"Idempotency-Key": "k"}
@@ -118,6 +121,7 @@ class Killed(BaseException):
     """What a test throws where the process would have died."""
 
 
+@pytest.mark.case("B01")
 @pytest.mark.postgres
 async def test_killed_at_each_statement(shared_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On PostgreSQL; on SQLite tests/faults looks at the file after each statement."""
@@ -174,6 +178,7 @@ def resend(url: str, headers: dict[str, str], batches: list[list[dict[str, Any]]
     return statuses
 
 
+@pytest.mark.case("B01")
 def test_kill_9_at_random_moments(database: str, serve: Callable[..., Served], engine: str) -> None:
     dice = random.Random(4)
     hub = serve(database)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.hub.server.conftest import HubUnderTest, MakeHub
 from tests.hub.server.test_batch import op, send
@@ -86,6 +87,7 @@ async def test_briefings_and_activity(client: httpx.AsyncClient) -> None:
     assert (await client.get("/api/activity", params={"project": "other"})).json() == {"activity": []}
 
 
+@pytest.mark.case("Z01")
 async def test_summary_knows_the_day_of_the_zone(hub: HubUnderTest, client: httpx.AsyncClient) -> None:
     hub.now = round(datetime(2026, 12, 1, 1, 30, tzinfo=UTC).timestamp() * 1000)
     await send(

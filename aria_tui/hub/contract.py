@@ -152,7 +152,8 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 def write_time(moment: datetime) -> str:
     """A moment as RFC 3339 in UTC with Z: to the second, or to the millisecond where it has a fraction."""
-    text = moment.astimezone(UTC).isoformat("T", "milliseconds")
+    there = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    text = there.isoformat("T", "milliseconds")
     return f"{text[: 19 if text[20:23] == '000' else 23]}Z"
 
 

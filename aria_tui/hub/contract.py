@@ -91,14 +91,14 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Op(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One operation of a batch."""
+    """One operation of a batch, as it is sent. What hub-api.md asks for has no default here: that would be left out."""
 
     op_id: str
     operation: str
     payload: msgspec.Raw
+    schema_version: int
     entity: str | None = None
     occurred_at: str | None = None
-    schema_version: int = SCHEMA_VERSION
     base_version: int | None = None
     base: dict[str, Any] | None = None
 

@@ -24,4 +24,12 @@ def said(sentence: str, templates: Sequence[str], value: Callable[[str, str], st
 
 @lru_cache(maxsize=256)
 def _pattern(template: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+)", re.escape(template)), re.DOTALL)
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", _group, re.escape(template)), re.DOTALL)
+
+
+_SHAPES = {"number": r"[^\s)]+", "at": r"\S+", "since": r"\S+"}
+"""What a place may hold, where that is known: a text after it can hold the template's own signs, such as ``)``."""
+
+
+def _group(place: re.Match[str]) -> str:
+    return f"(?P<{place[1]}>{_SHAPES.get(place[1], '.+')})"

@@ -33,6 +33,15 @@ def test_each_reason_of_a_row_is_said(portuguese: None, template: str) -> None:
     assert words != made and all(name in words for name in re.findall("<.*?>", made)), words
 
 
+@pytest.mark.parametrize("why", ["unexpected answer (login page?)", "TLS: certificate for: another (name)"])
+def test_a_reason_with_brackets_and_colons_is_said_to_its_end(portuguese: None, why: str) -> None:
+    words = said.in_words(f"queued (#12): not the Hub since 2026-12-01T03:16:47.049Z: {why}")
+    assert re.fullmatch(r"na fila \(#12\): não é o Hub desde [^:]*\d\d:\d\d: .+", words) and "2026-12" not in words, (
+        words
+    )
+    assert "unexpected" not in words
+
+
 def report(**fields: object) -> SyncReport:
     made = SyncReport(**fields)  # type: ignore[arg-type]
     return SyncReport(**{**fields, "sentence": sentence(made)})  # type: ignore[arg-type]

@@ -67,7 +67,7 @@ class Queue:
         if row.why == "in_doubt":
             return "in_doubt", {}
         if row.why == "backoff" and wait:
-            return "backoff", {"attempt": str(row.tries), "at": self._at(wait)}
+            return "backoff", {"attempt": str(row.attempts or row.tries), "at": self._at(wait)}
         return "next", {}
 
     def next_attempt_at(self, row: Row) -> str | None:

@@ -89,6 +89,7 @@ async def test_one_operation_that_breaks_every_batch_is_found(bench: Bench, home
     report = await home.sync()
     assert report.synced == 80 and report.remaining == 1
     assert home.rows("SELECT attempts FROM queue WHERE synced_at IS NULL") == [(1,)]
+    assert "attempt 1 failed" in (await home.waiting())[0].reason, "sent oftener, but that is how many were spent"
     assert sizes.sizes[1] == 1, "halved only after one of it alone succeeded"
 
 

@@ -88,8 +88,12 @@ def _guarded(write: Callable[[], object]) -> None:
 
 def forget_stdout() -> None:
     """The reader is gone: what follows, and the interpreter's own last flush, goes nowhere, quietly."""
+    _forget(1)
+
+
+def _forget(number: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
+    os.dup2(nowhere, number)
     os.close(nowhere)
 
 
@@ -101,8 +105,10 @@ def finish(status: int) -> int:
         complain(f"can't write the output: {error}")
         forget_stdout()
         status = status or 1
-    with contextlib.suppress(OSError):
+    try:
         sys.stderr.flush()
+    except OSError:
+        _forget(2)  # a closed terminal: what is left for it would cost the exit status
     return status
 
 

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -17,6 +18,7 @@ from typing import Any, ClassVar, Protocol
 
 from textual import events
 from textual.binding import BindingType
+from textual.driver import Driver
 from textual.worker import Worker
 
 from aria_tui import locale, paths
@@ -35,10 +37,16 @@ from aria_tui.tui.logs import Log
 from aria_tui.tui.messages import CommandWanted
 from aria_tui.tui.rows import RowActions
 from aria_tui.tui.screens.dashboard import DashboardScreen
+from aria_tui.tui.typed import at_once
 from aria_tui.tui.wallclock import use_zone
+from aria_tui.tui.wayout import WayOut, end_now
 from aria_tui.tui.writes import Writes
 
 log = logging.getLogger(__name__)
+STORING = 0.5
+"""Seconds for the day's briefing on the way out; one that is not stored by then is gathered again."""
+KEEPING = 0.25
+"""Seconds for each of the small files on the way out; what was typed is in them already but for the last word."""
 
 
 class Demo(Protocol):
@@ -61,7 +69,9 @@ class AriaApp(Doors):
         super().__init__()
         self.config, self.demo = config, demo
         self.home = home or paths.home()
-        known = (self.home / "session.json").exists() or self.home.is_file()
+        here = os.path.lexists(self.home)  # pathlib's own raise where a folder is somebody else's
+        unusable = here and not os.access(self.home, os.W_OK | os.X_OK)
+        known = unusable or os.path.exists(self.home / "session.json")  # noqa: PTH110
         self.fresh = not known and not config.hub.url and demo is None
         self.session = KeptFile(self.home / "session.json")
         self.drafts = KeptFile(self.home / "drafts.json")
@@ -74,6 +84,9 @@ class AriaApp(Doors):
         self.new_config: Config | None = None
         self.after_exit = ""
         self.failure: Exception | None = None
+        self.way_out = WayOut()
+        self.ended = False
+        self._half_made = 50
         self.animation_level = "full" if config.ui.animation else "none"
         themes.register(self, str(self.session.get("theme") or config.ui.theme))
 
@@ -81,8 +94,18 @@ class AriaApp(Doors):
         """The dashboard is the first screen, so that nothing is laid out and painted before it."""
         return DashboardScreen()
 
+    def get_driver_class(self) -> type[Driver]:
+        found = super().get_driver_class()
+        if found.__name__ != "LinuxDriver":
+            return found
+        from aria_tui.tui.terminal import Terminal
+
+        return Terminal
+
     def on_mount(self) -> None:
-        signals.install(self)
+        self.way_out.loop = asyncio.get_running_loop()
+        if self.way_out.status is not None:
+            self.exit(return_code=self.way_out.status)
         self.call_after_refresh(lambda: self.spawn(self._begin(), "open"))
 
     async def _begin(self) -> None:
@@ -104,6 +127,12 @@ class AriaApp(Doors):
         self.captures.recover()
         self.live.tell("opened")
         await asyncio.to_thread(importlib.import_module, "aria_tui.tui.screens.capture")  # so that t and i come at once
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys in a form or an input act in the order in which they were typed."""
+        if isinstance(event, events.Key) and not event.is_forwarded and await at_once(self, event):
+            return
+        await super().on_event(event)
 
     def on_key(self, event: events.Key) -> None:
         """A key that was pressed right after the one that opened another screen, or an input, is meant for that."""
@@ -166,8 +195,9 @@ class AriaApp(Doors):
         self.notify(visible(text), severity=severity, markup=False)  # type: ignore[arg-type]
 
     async def do_quit(self) -> None:
+        self.way_out.begin(0)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1.0):
+            async with asyncio.timeout(STORING):
                 for screen in self.screen_stack:
                     if isinstance(screen, DashboardScreen):
                         await screen.store()
@@ -189,21 +219,72 @@ class AriaApp(Doors):
     async def action_quit(self) -> None:
         await self.do_quit()
 
+    # The end
+
+    def exit(self, result: int | None = None, return_code: int = 0, message: Any = None) -> None:
+        """Ends the app. A screen that is just being made is finished first: it would stumble over its missing half."""
+        if not self.after_exit:
+            return_code = self.way_out.begin(return_code)
+        if self._half_made and any(not screen.is_mounted for screen in self.screen_stack):
+            self._half_made -= 1
+            asyncio.get_running_loop().call_later(0.01, self.exit, result, return_code, message)
+            return
+        super().exit(result, return_code, message)
+
+    def leave(self, status: int) -> bool:
+        """Has the app end with a status, from a signal handler or any thread. False: there is nothing to end (yet)."""
+        if self._driver is None or self.ended:
+            return False
+        status, self.after_exit = self.way_out.begin(status), ""
+        if (loop := self.way_out.loop) is not None:
+            with contextlib.suppress(RuntimeError):  # it has just ended
+                loop.call_soon_threadsafe(self.exit, None, status)
+        return True
+
+    def terminal_lost(self) -> None:
+        """The terminal is gone, whether or not that was said by SIGHUP."""
+        self.leave(128 + signal.SIGHUP)
+
+    def terminal_broke(self, error: Exception) -> None:
+        """No keys can be read any more."""
+        if (loop := self.way_out.loop) is not None:
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._handle_exception, error)
+
+    def end_at_once(self, status: int) -> None:
+        """The end where the one in order takes too long."""
+        if (give_back := getattr(self._driver, "give_back", None)) is not None:
+            give_back()
+        end_now(status)
+
     async def _shutdown(self) -> None:
         """Before the screen goes: what runs is stopped, what was accepted is committed, within two seconds."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1.6):
+            async with asyncio.timeout(self.way_out.left()):
                 self.workers.cancel_all()
                 await self.writes.settle()
                 await self.live.close()
-        await self.drafts.close()
-        await self.session.close()
+        for file in (self.drafts, self.session):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(file.close(), KEEPING)
         await super()._shutdown()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Every error that nobody caught; Textual would paint some of them with their trace."""
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+        self._fatal_error()
 
     def _fatal_error(self) -> None:
         """An error that Textual can't go on after: logged whole, told in one sentence on the normal screen."""
-        self.failure = sys.exception() if isinstance(sys.exception(), Exception) else self._exception  # type: ignore[assignment]
-        log.error("the dashboard had to end", exc_info=self.failure)
+        error = sys.exception() if isinstance(sys.exception(), Exception) else self._exception
+        if self.way_out.begun and self.failure is None:
+            log.warning("an error on the way out", exc_info=error)
+        else:
+            log.error("the dashboard had to end", exc_info=error)
+            self.failure = self.failure or error  # type: ignore[assignment]
+            self._return_code = self.way_out.begin(1)
         self._close_messages_no_wait()
 
 
@@ -218,14 +299,21 @@ def run(config: Config, *, demo: Demo | None = None) -> int:
     logs = Log(home, [config.hub.token, config.finance.token, os.environ.get("ARIA_HUB_TOKEN", "")])
     logs.start()
     app = AriaApp(config, demo=demo, home=home)
+    if demo is None:
+        app.way_out.hard = app.end_at_once
     try:
-        with signals.early(app, unwinding=demo is not None):
-            app.run()
+        with signals.heeded(app.leave, unwinding=demo is not None):
+            try:
+                app.run()
+            finally:
+                app.ended = True
     except signals.Ended as ended:
         return ended.status
     finally:
         logs.stop()
-    status = _last_words(app, logs) if app.failure is not None else app.return_code or 0
+    status = _last_words(app, logs) if app.failure is not None else app.way_out.status or app.return_code or 0
+    if app.after_exit:
+        app.way_out.over()
     if app.after_exit == "demo":
         os.execv(sys.executable, [sys.executable, "-m", "aria_tui", "demo"])  # noqa: S606 - our own program
     if app.after_exit == "restart" and app.new_config is not None:
@@ -233,15 +321,17 @@ def run(config: Config, *, demo: Demo | None = None) -> int:
     others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
     if demo is None and any(thread.is_alive() and not thread.daemon for thread in others):
         # Something didn't end in time and holds a thread: what was accepted is committed, nobody needs to wait for it.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        end_now(status)
     return status
 
 
 def _last_words(app: AriaApp, logs: Log) -> int:
     """After an error that nothing could go on from: one sentence on the normal screen, and where the trace is."""
     words = _("aria had to end because of an unexpected error: {what}").format(what=f"{app.failure!r:.200}")
-    print(visible(words), file=sys.stderr)  # noqa: T201 - the screen is gone; this is the last word
-    print(visible(_("the details are in {file}").format(file=logs.path)), file=sys.stderr)  # noqa: T201
-    return 1
+    with contextlib.suppress(OSError):
+        print(visible(words), file=sys.stderr)  # noqa: T201 - the screen is gone; this is the last word
+        print(visible(_("the details are in {file}").format(file=logs.path)), file=sys.stderr)  # noqa: T201
+    return app.way_out.status or 1

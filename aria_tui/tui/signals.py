@@ -2,53 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import os
 import signal
-from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
-if TYPE_CHECKING:
-    from textual.app import App
+from aria_tui.tui.wayout import end_now
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class Ended(BaseException):
-    """A signal came before the screen was there (or after it was gone)."""
+    """A signal came before the screen was there, or after it was gone."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.status = 128 + number
 
 
-def install(app: App[int]) -> None:
-    """Has the signals end the app in order. Elsewhere than on the main thread nothing is installed."""
-    loop = asyncio.get_running_loop()
-    for number in _ENDING:
-        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(number, partial(app.exit, None, 128 + number))
-
-
 @contextlib.contextmanager
-def early(app: App[int], *, unwinding: bool) -> Iterator[None]:
-    """For the moments before ``install`` and after the loop.
+def heeded(leave: Callable[[int], bool], *, unwinding: bool) -> Iterator[None]:
+    """Has the signals end the dashboard in order, from before its loop runs until after that is gone.
 
-    While nothing is on the screen yet there is nothing to give back: the process ends, or (``unwinding``) what called
-    it is unwound. Once the terminal was touched, the app ends in order.
+    ``leave`` is given the exit status, and says whether there is anything to end in order. While there is not, nothing
+    is on the screen yet, and the process ends, or (``unwinding``) what called it is unwound.
+
+    One handler all along, and Python's own and not the loop's: it is heard too while the loop hangs.
     """
 
-    def unwind(number: int, _frame: object) -> None:
-        if app._driver is not None and app._running:
-            app.exit(None, return_code=128 + number)
-        elif unwinding:
+    def handle(number: int, _frame: object) -> None:
+        if leave(128 + number):
+            return
+        if unwinding:
             raise Ended(number)
-        else:
-            os._exit(128 + number)
+        end_now(128 + number)
 
-    before = {number: signal.signal(number, unwind) for number in _ENDING}
+    # What was started with SIGHUP ignored (``nohup``) goes on ignoring it.
+    before = {n: signal.signal(n, handle) for n in _ENDING if signal.getsignal(n) is not signal.SIG_IGN}
     try:
         yield
     finally:

@@ -18,8 +18,12 @@ _JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb][\u1100-\u11ff\ua96
 _ZWJ = "\u200d"
 _DOTTED_CIRCLE = "\u25cc"
 
-# Symbols that became two cells wide in a later Unicode: terminals disagree about them.
-_DISPUTED = ((0x2630, 0x2637), (0x268A, 0x268F), (0x4DC0, 0x4DFF), (0x1D300, 0x1D376))
+# Symbols that became two cells wide in a later Unicode, or are drawn so by some: terminals disagree about them.
+# So they do about the tone marks beside a wide letter.
+_DISPUTED = (
+    (0x2630, 0x2637), (0x268A, 0x268F), (0x302E, 0x302F), (0x3248, 0x324F), (0x4DC0, 0x4DFF), (0x16FF0, 0x16FF1),
+    (0x1D300, 0x1D376),
+)  # fmt: skip
 _BLANK_FILLERS = (0x115F, 0x3164, 0xFFA0)
 _REGIONAL_A, _REGIONAL_Z = 0x1F1E6, 0x1F1FF
 _SKIN_FIRST, _SKIN_LAST = 0x1F3FB, 0x1F3FF
@@ -38,6 +42,13 @@ def visible(text: str, *, newlines: bool = False) -> str:
     if newlines and "\n" in text:
         return "\n".join(_visible_line(line) for line in text.replace("\r\n", "\n").split("\n"))
     return _visible_line(text)
+
+
+def visible_each(text: str) -> str:
+    """The same with one character for each, for text under a cursor, where positions must stay right."""
+    if _PLAIN.match(text):
+        return text
+    return "".join(map(_stand_in, text))
 
 
 def cell_width(text: str) -> int:

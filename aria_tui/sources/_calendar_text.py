@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_FOLD = re.compile(r"\r?\n[ \t]|\r(?!\n)[ \t]")
-_LINE = re.compile(r"\r\n|\n|\r")
+_FOLD, _LINE = re.compile(r"\r?\n[ \t]"), re.compile(r"\r?\n")
 _UID = re.compile(r"^UID[^:]*:(.*)$", re.I)
 _HTML = re.compile(rb"\s*<(!doctype|html|\?xml|head|body)", re.I)
 
@@ -42,7 +41,10 @@ def split(raw: bytes) -> list[Parts]:
         raise NotACalendar("empty")
     if _HTML.match(raw.removeprefix(b"\xef\xbb\xbf")):
         raise NotACalendar("not a calendar (a web page)")
-    lines = _LINE.split(_FOLD.sub("", _decoded(raw)))
+    text = _decoded(raw)
+    if "\n" not in text:  # else a carriage return alone is a character of its line
+        text = text.replace("\r", "\n")
+    lines = _LINE.split(_FOLD.sub("", text))
     calendars: list[Parts] = []
     inside: list[str] = []
     current: Parts | None = None

@@ -7,7 +7,7 @@ from datetime import datetime
 from aria_tui._briefing_words import say as said
 from aria_tui.locale import _, formats, ngettext
 from aria_tui.tui._scene import Data, Scene
-from aria_tui.tui.content import Line, Piece, fit, say, wrapped
+from aria_tui.tui.content import Line, Piece, cell_width, fit, say, visible, wrapped
 
 
 def projects(data: Data, scene: Scene) -> list[Line]:
@@ -16,7 +16,9 @@ def projects(data: Data, scene: Scene) -> list[Line]:
     shown = [project for project in projects if project.get("freshness") != "stale" or project.get("problem")]
     if not projects:
         return [(say("  " + _("no projects found"), "dim"),)]
-    return [_project(project, scene) for project in shown]
+    longest = max((cell_width(visible(str(project.get("name", "")))) for project in shown), default=0)
+    width = max(min(20, max(8, scene.width // 4)), min(longest, 32, scene.width - 38))
+    return [_project(project, scene, width) for project in shown]
 
 
 def stale(data: Data) -> Line:
@@ -30,7 +32,7 @@ def stale(data: Data) -> Line:
     return (say(text, "warn"), say(f": {names}", "dim"))
 
 
-def _project(project: Data, scene: Scene) -> Line:
+def _project(project: Data, scene: Scene, name_width: int) -> Line:
     if problem := project.get("problem"):
         return (Piece("  ✗ ", "bad"), say(str(project.get("name", ""))), say(f"  {said(str(problem))}", "warn"))
     marks = []
@@ -45,7 +47,6 @@ def _project(project: Data, scene: Scene) -> Line:
     ]
     commit = project.get("last_commit") or {}
     age = formats.age(str(commit.get("at") or ""), scene.now) if commit else ""
-    name_width = min(20, max(8, scene.width // 4))
     line: Line = (
         Piece("  ● ", "good" if project.get("freshness") == "fresh" else "dim"),
         fit(str(project.get("name", "")), name_width),

@@ -6,17 +6,16 @@ no control character reaches the terminal, every character has the width it is c
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from textual.content import Content
 
-from aria_tui.clean import cell_width, cut, visible
+from aria_tui.clean import cell_width, cut, visible, visible_each
 
 __all__ = [
-    "Line", "Piece", "between", "cell_width", "content", "cropped", "cut", "fit", "line_width", "same_length", "say",
-    "visible", "wrapped",
+    "Line", "Piece", "between", "cell_width", "content", "cropped", "cut", "fit", "line_width", "say", "visible",
+    "visible_each", "wrapped",
 ]  # fmt: skip
 
 
@@ -103,7 +102,7 @@ def _head(word: str, room: int) -> str:
     end = min(len(word), room)
     while end > 1 and cell_width(word[:end]) > room:
         end -= 1
-    while end < len(word) and unicodedata.combining(word[end]):
+    while end < len(word) and not cell_width(word[end]):
         end += 1
     return word[:end]
 
@@ -111,18 +110,3 @@ def _head(word: str, room: int) -> str:
 def content(text: str) -> Content:
     """For Textual's own widgets (labels, titles, toasts, palette): text as it is, no markup in it."""
     return Content(visible(text))
-
-
-_STAND_INS = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421"}
-
-
-def same_length(text: str) -> str:
-    """For text under a cursor: harmless, with one character for one, so that positions stay right."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        _STAND_INS.get(ord(char), "\ufffd")
-        if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn")
-        else char
-        for char in text
-    )

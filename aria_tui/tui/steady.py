@@ -16,7 +16,10 @@ _MARKS = re.compile(
     "[\u0903-\u109c\u1715-\u1cf7\ua823-\uabec\U00011000-\U00011ef6\U00016f51-\U00016f87\U0001d165-\U0001d172]"
 )
 """Where such marks are, and other characters between them."""
-_TOKEN = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[^\[]|([^\x00-\x20\x7f│]+(?: [^\x00-\x20\x7f│]+)* *)")
+_TOKEN = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[^\[]"
+    r"|(?P<words>[^\x00-\x20\x7f│]+(?: [^\x00-\x20\x7f│]+)*)(?P<room> *)(?P<style>(?:\x1b\[[\d;]*m)*)(?P<more> *)"
+)
 """A sequence of the terminal's, or words with the blanks behind them; a frame's side belongs to no words."""
 _SAVE, _RESTORE = "\x1b7", "\x1b8"
 
@@ -27,12 +30,13 @@ def steady(output: str) -> str:
 
 
 def _held(found: re.Match[str]) -> str:
-    text = found[1] or ""
-    if not _widest_extra(text):
+    words, room, style, more = (found[name] or "" for name in ("words", "room", "style", "more"))
+    if not _widest_extra(words):
         return found[0]
-    width = cell_width(text)
-    words = _shortened(text.rstrip(" "), width)
-    return f"{_SAVE}{' ' * width}{_RESTORE}{words}{_RESTORE}\x1b[{width}C" if width else words
+    counted = cell_width(words)
+    width = counted + len(room) + len(more)
+    blanks = f"{' ' * counted}{room}{style}{more}"
+    return f"{_SAVE}{blanks}{_RESTORE}{_shortened(words, width)}{_RESTORE}\x1b[{width}C{style}" if width else words
 
 
 def _widest_extra(text: str) -> int:

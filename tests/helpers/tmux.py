@@ -34,13 +34,24 @@ class Tmux:
         """Starts the program; the shell around it stays, so that what it leaves on the screen can be read."""
         env = aria.environment(COLORTERM="truecolor")
         words = shlex.join([*aria.command, *args])
-        script = f"{words}; echo exit-status=$?; exec cat"
+        begin = shlex.join(["tmux", "-S", str(self.folder / "socket"), "wait-for", "recorded"])
+        script = f"{begin}; {words}; echo exit-status=$?; exec cat"
         pairs = [f"{k}={v}" for k, v in env.items()]
         self._tmux(
             "new-session", "-d", "-x", str(self.width), "-y", str(self.height), "-c", str(aria.root / "user"),
             "env", "-i", *pairs, "TERM=screen-256color", "sh", "-c", script,
         )  # fmt: skip
+        self._tmux("pipe-pane", "-t", "0", f"exec cat >{shlex.quote(str(self.folder / 'stream'))}")
+        self._tmux("wait-for", "-S", "recorded")
         return self
+
+    def stream(self) -> bytes:
+        """Every byte that the program wrote to the terminal so far, as it left the pseudo-terminal."""
+        return (self.folder / "stream").read_bytes()
+
+    def click(self, column: int, row: int) -> None:
+        """A left click on a cell, counted from 0, as the terminal reports it (SGR)."""
+        self.type(f"\x1b[<0;{column + 1};{row + 1}M\x1b[<0;{column + 1};{row + 1}m")
 
     def keys(self, *keys: str) -> None:
         """Sends keys by tmux's names (``Enter``, ``C-s``, ``Escape``, a letter)."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from aria_tui.tui.content import Piece, between, cropped, fit, line_width, same_length, say, wrapped
+from aria_tui.tui.content import Piece, between, cropped, fit, line_width, say, visible_each, wrapped
 from tests.helpers.fuzz import EXAMPLES
 from tests.tui.conftest import until
 
@@ -102,16 +102,16 @@ def test_wrapped_text_loses_nothing_and_stays_inside(text: str, width: int) -> N
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.text(max_size=60))
 def test_text_under_a_cursor_keeps_its_length_and_is_harmless(text: str) -> None:
-    shown = same_length(text)
+    shown = visible_each(text)
     assert len(shown) == len(text)
     assert not [char for char in shown if ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or char in "\u202e\u200f"]
 
 
 def test_there_is_one_door() -> None:
-    """No module of the screen makes Textual's markup or Rich text by itself, but the inputs that draw what is typed."""
+    """No module of the screen makes Textual's markup or Rich text by itself, but the input that draws what is typed."""
     for file in Path(__file__).parents[2].joinpath("aria_tui/tui").rglob("*.py"):
         text = file.read_text()
-        if file.name not in ("inputs.py", "block_input.py"):
+        if file.name != "inputs.py":
             assert "rich.text" not in text, file
         assert "from_markup" not in text, file
         calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]

@@ -26,6 +26,14 @@ from aria_tui.tui.widgets.inputs import LineInput
 from aria_tui.tui.widgets.lines import Hint
 from aria_tui.tui.writes import Undo, changed
 
+Fields = dict[str, Any]
+
+
+def _changes(now: Fields, wanted: Fields, shown: Fields, typed: Fields) -> Fields:
+    """What differs from ``now``. A field that reads as it was shown is as it was: what its form would take away (a
+    space at the end, the comma in a tag) stays."""
+    return {name: value for name, value in wanted.items() if value != now[name] and typed[name] != shown[name]}
+
 
 class TaskForm(FormScreen):
     """A task: title, project, due date in words, priority, tags, description."""
@@ -37,37 +45,29 @@ class TaskForm(FormScreen):
     def title_words(self) -> str:
         return _("Edit task") if self._edited else _("New task")
 
+    def _shown(self) -> dict[str, str]:
+        """The texts that the fields begin with, by the fields' names."""
+        task = self._edited
+        return {
+            "title": task.title if task else "",
+            "project": (task and task.project_name) or "",
+            "due": (task and task.due_date) or "",
+            "priority": task.priority if task else "MEDIUM",
+            "tags": ", ".join(task.tags) if task else "",
+            "description": (task and task.description) or "",
+        }
+
     def fields(self) -> Iterator[tuple[str, Widget]]:
-        task, draft = self._edited, self.draft()
-
-        def first(name: str, value: str | None) -> str:
-            return draft.get(name, value or "")
-
-        projects = self.aria.captures.projects()
-        yield _("Title"), LineInput(first("title", task.title if task else None), id="title", compact=True)
-        yield (
-            _("Project"),
-            LineInput(
-                first("project", task.project_name if task else None),
-                id="project",
-                compact=True,
-                suggester=LastWord(projects),
-            ),
-        )
-        yield (
-            _("Due"),
-            LineInput(
-                first("due", task.due_date if task else None),
-                id="due",
-                compact=True,
-                placeholder=_("today, fri, +3d, 2026-12-01"),
-            ),
-        )
-        priority = first("priority", task.priority if task else "MEDIUM")
-        yield _("Priority"), Choice(PRIORITIES[::-1], priority, priority_word, id="priority")
-        tags = first("tags", ", ".join(task.tags) if task else "")
-        yield _("Tags"), LineInput(tags, id="tags", compact=True, suggester=LastWord(self.aria.captures.tags()))
-        yield _("Notes"), BlockInput(first("description", task.description if task else None), id="description")
+        first = {**self._shown(), **self.draft()}
+        projects = LastWord(self.aria.captures.projects())
+        yield _("Title"), LineInput(first["title"], id="title", compact=True)
+        yield _("Project"), LineInput(first["project"], id="project", compact=True, suggester=projects)
+        hint = _("today, fri, +3d, 2026-12-01")
+        yield _("Due"), LineInput(first["due"], id="due", compact=True, placeholder=hint)
+        yield _("Priority"), Choice(PRIORITIES[::-1], first["priority"], priority_word, id="priority")
+        tags = LastWord(self.aria.captures.tags())
+        yield _("Tags"), LineInput(first["tags"], id="tags", compact=True, suggester=tags)
+        yield _("Notes"), BlockInput(first["description"], id="description")
 
     def hint_for(self, field: Widget) -> Widget | None:
         return Hint(id="due-hint") if field.id == "due" else None
@@ -109,12 +109,12 @@ class TaskForm(FormScreen):
             "project_name": values["project"].strip() or None,
             "due_date": due,
             "priority": values["priority"],
-            "tags": tags_of(values["tags"]),
+            "tags": tags_of(values["tags"], self._edited.tags if self._edited else ()),
             "description": values["description"].strip() or None,
         }
         if not wanted["title"]:
             raise InvalidInput([FieldError(_("title"), _("must not be empty"))])
-        return self._create(wanted) if self._edited is None else self._edit(self._edited, wanted)
+        return self._create(wanted) if self._edited is None else self._edit(self._edited, wanted, values)
 
     def _create(self, wanted: dict[str, Any]) -> asyncio.Task[WriteResult]:
         task = changed(TaskView(id=new_id(), title="", mark="new"), wanted)
@@ -128,9 +128,13 @@ class TaskForm(FormScreen):
             undo=lambda _result: Undo(label, lambda a: a.delete_task(task.id)),
         )  # fmt: skip
 
-    def _edit(self, task: TaskView, wanted: dict[str, Any]) -> asyncio.Task[WriteResult] | None:
+    def _edit(self, task: TaskView, wanted: dict[str, Any], values: dict[str, Any]) -> asyncio.Task[WriteResult] | None:
         now = {**{name: getattr(task, name) for name in wanted}, "tags": list(task.tags)}
-        changes = {name: value for name, value in wanted.items() if value != now[name]}
+        shown, typed = (
+            {{"project": "project_name", "due": "due_date"}.get(name, name): text for name, text in texts.items()}
+            for texts in (self._shown(), values)
+        )
+        changes = _changes(now, wanted, shown, typed)
         if not changes:
             return None
         former = {name: now[name] for name in changes}
@@ -152,29 +156,34 @@ class InsightForm(FormScreen):
     def title_words(self) -> str:
         return _("Edit insight") if self._insight else _("New insight")
 
+    def _shown(self) -> dict[str, str]:
+        """The texts that the fields begin with, by the fields' names."""
+        insight = self._insight
+        return {
+            "content": insight.content if insight else "",
+            "project": (insight and insight.project) or "",
+            "tags": ", ".join(insight.tags) if insight else "",
+        }
+
     def fields(self) -> Iterator[tuple[str, Widget]]:
-        insight, draft = self._insight, self.draft()
-        yield _("Text"), BlockInput(draft.get("content", insight.content if insight else ""), id="content")
-        yield (
-            _("Project"),
-            LineInput(
-                draft.get("project", (insight and insight.project) or ""), id="project", compact=True,
-                suggester=LastWord(self.aria.captures.projects()),
-            ),
-        )  # fmt: skip
-        tags = draft.get("tags", ", ".join(insight.tags) if insight else "")
-        yield _("Tags"), LineInput(tags, id="tags", compact=True, suggester=LastWord(self.aria.captures.tags()))
+        first = {**self._shown(), **self.draft()}
+        yield _("Text"), BlockInput(first["content"], id="content")
+        projects = LastWord(self.aria.captures.projects())
+        yield _("Project"), LineInput(first["project"], id="project", compact=True, suggester=projects)
+        tags = LastWord(self.aria.captures.tags())
+        yield _("Tags"), LineInput(first["tags"], id="tags", compact=True, suggester=tags)
 
     def begin(self, values: dict[str, Any]) -> asyncio.Task[WriteResult] | None:
-        text, project, tags = values["content"].strip("\n"), values["project"].strip() or None, tags_of(values["tags"])
+        insight = self._insight
+        text, project = values["content"].strip("\n"), values["project"].strip() or None
+        tags = tags_of(values["tags"], insight.tags if insight else ())
         if not text.strip():
             raise InvalidInput([FieldError(_("text"), _("must not be empty"))])
-        insight = self._insight
         if insight is None:
             return self.aria.writes.start(lambda a: a.capture_insight(text, project=project, tags=tags))
         wanted: dict[str, Any] = {"content": text, "project": project, "tags": tags}
         now = {"content": insight.content, "project": insight.project, "tags": list(insight.tags)}
-        changes = {name: value for name, value in wanted.items() if value != now[name]}
+        changes = _changes(now, wanted, self._shown(), values)
         if not changes:
             return None
         former = {name: now[name] for name in changes}

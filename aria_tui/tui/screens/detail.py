@@ -9,12 +9,13 @@ from aria_tui.errors import NotFound
 from aria_tui.locale import _, formats
 from aria_tui.models import QueueItem
 from aria_tui.tui.bindings import bindings
-from aria_tui.tui.content import Line, fit, say, wrapped
+from aria_tui.tui.content import Line, cell_width, fit, say, wrapped
 from aria_tui.tui.queue_rows import operation_word, parked_words, reason_words
 from aria_tui.tui.screens.listing import ListingScreen
 from aria_tui.tui.wallclock import local_now
 
 _LONG = 2000
+_JOINER = "\u200d"
 
 
 class DetailScreen(ListingScreen):
@@ -108,7 +109,7 @@ def _pretty(payload: str) -> list[str]:
     """JSON with indentation; a text that isn't JSON as it is."""
     with contextlib.suppress(ValueError):
         payload = json.dumps(json.loads(payload), ensure_ascii=False, indent=2)
-    return payload.splitlines() or [""]
+    return payload.split("\n")
 
 
 def _laid_out(text: str, width: int) -> list[Line]:
@@ -117,4 +118,9 @@ def _laid_out(text: str, width: int) -> list[Line]:
         bare = text.lstrip(" ")
         return wrapped(bare, width, indent=" " * min(len(text) - len(bare), width // 2))
     step = width if text.isascii() else width // 2
-    return [(say(text[at : at + step]),) for at in range(0, len(text), step)]
+    cuts = [0]
+    while (end := cuts[-1] + step) < len(text):
+        while end < len(text) and (text[end] == _JOINER or text[end - 1] == _JOINER or not cell_width(text[end])):
+            end += 1  # never inside a character
+        cuts.append(end)
+    return [(say(text[start:end]),) for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)]

@@ -227,6 +227,10 @@ class LastWord(Suggester):
         return None
 
 
-def tags_of(text: str) -> list[str]:
-    """Tags as they were typed: apart by commas or white space, without ``#``, each once."""
-    return list(dict.fromkeys(tag for tag in (part.lstrip("#") for part in text.replace(",", " ").split()) if tag))
+def tags_of(text: str, known: tuple[str, ...] = ()) -> list[str]:
+    """Tags as they were typed: apart by commas or white space, without ``#``, each once; one of ``known``, which
+    another program may have made of several words, stays whole."""
+    found: list[str] = []
+    for part in map(str.strip, text.split(",")):
+        found += [part] if part in known else [word.lstrip("#") for word in part.split()]
+    return list(dict.fromkeys(tag for tag in found if tag))

@@ -3,13 +3,51 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import overload
 
-from rich.text import Text
 from textual import events
+from textual.document._document import Document, EditResult, Location
+from textual.document._document_navigator import DocumentNavigator
+from textual.document._wrapped_document import WrappedDocument
 from textual.message import Message
 from textual.widgets._text_area import TextArea
 
-from aria_tui.tui.content import same_length
+from aria_tui.tui.content import visible_each
+
+
+class _Kept(Document):
+    """A text that comes out as it went in: only a line feed ends a line, other separators are characters of it.
+
+    Lines are given out in their visible form, one character for one, so that what is drawn is what is wrapped.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__("")
+        self._lines = text.split("\n")
+
+    @property
+    def lines(self) -> list[str]:
+        return [visible_each(line) for line in self._lines]
+
+    @overload
+    def __getitem__(self, line_index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, line_index: slice) -> list[str]: ...
+
+    def __getitem__(self, line_index: int | slice) -> str | list[str]:
+        found = self._lines[line_index]
+        return visible_each(found) if isinstance(found, str) else [visible_each(line) for line in found]
+
+    def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
+        (top, left), (bottom, right) = sorted((start, end))
+        replaced = self.get_text_range((top, left), (bottom, right))
+        before, after = "".join(self._lines[top : top + 1])[:left], "".join(self._lines[bottom : bottom + 1])[right:]
+        added = f"{before}{text}".split("\n")
+        column = len(added[-1])
+        added[-1] += after
+        self._lines[top : bottom + 1] = added
+        return EditResult((top + len(added) - 1, column), replaced)
 
 
 class BlockInput(TextArea):
@@ -30,8 +68,15 @@ class BlockInput(TextArea):
         )
         self._enter_saves = enter_saves
 
-    def get_line(self, line_index: int) -> Text:
-        return Text(same_length(self.document.get_line(line_index)), end="", no_wrap=True)
+    def _set_document(self, text: str, language: str | None) -> None:
+        self.document = _Kept(text)
+        self.wrapped_document = WrappedDocument(self.document, tab_width=self.indent_width)
+        self.navigator = DocumentNavigator(self.wrapped_document)
+        self.move_cursor((0, 0))
+        self._rewrap_and_refresh_virtual_size()
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.text = event.text.replace("\r\n", "\n").replace("\r", "\n")  # a terminal's line ends; then Textual's own
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key == "enter" and self._enter_saves:

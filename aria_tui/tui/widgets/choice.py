@@ -10,7 +10,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from aria_tui.tui.content import Line, cropped, say
+from aria_tui.tui.content import Line, cell_width, cropped, say, visible
 from aria_tui.tui.widgets.lines import Lines
 
 
@@ -52,7 +52,7 @@ class Choice(Lines, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         at = 0
         for value in self._values:
-            at += len(self._word(value)) + 2
+            at += cell_width(visible(self._word(value))) + 2
             if event.x < at:
                 self.action_step(self._values.index(value) - self._values.index(self.value))
                 return

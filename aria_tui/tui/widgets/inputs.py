@@ -6,14 +6,18 @@ from typing import Any
 
 from rich.text import Text
 from textual import events
+from textual.strip import Strip
 from textual.widgets._input import Input
 
-from aria_tui.tui.content import same_length
+from aria_tui.tui.content import cell_width, visible_each
 from aria_tui.tui.messages import FilterChanged, FilterLeft
 
 
 class LineInput(Input):
-    """One line. Several pasted lines become one, joined by spaces; nothing is submitted by a paste."""
+    """One line. Several pasted lines become one, joined by spaces; nothing is submitted by a paste.
+
+    What is drawn, and measured for the cursor, is the text's visible form, one character for one.
+    """
 
     takes_text = True
     """What is typed right after the key that opened it is meant for it."""
@@ -26,7 +30,26 @@ class LineInput(Input):
     def _value(self) -> Text:
         if self.password:
             return super()._value
-        return Text(same_length(self.value), no_wrap=True, overflow="ignore", end="")
+        return Text(visible_each(self.value), no_wrap=True, overflow="ignore", end="")
+
+    def render_line(self, y: int) -> Strip:
+        offered = self._suggestion  # drawn by Textual as it stands, so it gets its visible form for that long
+        self.set_reactive(Input._suggestion, visible_each(offered))
+        try:
+            return super().render_line(y)
+        finally:
+            self.set_reactive(Input._suggestion, offered)
+
+    def _position_to_cell(self, position: int) -> int:
+        return cell_width(self._value.plain[:position])
+
+    def _cell_offset_to_index(self, offset: int) -> int:
+        end, cell = 0, offset + self.scroll_offset.x
+        for index, character in enumerate(self._value.plain):
+            end += cell_width(character)
+            if cell < end:
+                return index
+        return len(self.value)
 
     def _on_paste(self, event: events.Paste) -> None:
         event.stop()

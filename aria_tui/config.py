@@ -148,6 +148,21 @@ def load(file: Path | None = None, environ: Mapping[str, str] | None = None) -> 
     return _with_environment(parse(text, str(file)), os.environ if environ is None else environ)
 
 
+def load_if_ours() -> Config:
+    """The same of the home's file, but the defaults where the home is not the user's (root's, say) and keeps the file
+    to itself: nothing can be saved there, so nothing is sent, and the program goes on with what needs no queue.
+
+    Raises ConfigError as ``load`` does.
+    """
+    try:
+        return load()
+    except ConfigError:
+        file = path()
+        if os.access(file, os.R_OK) or os.access(file.parent, os.W_OK | os.X_OK):
+            raise
+    return _with_environment(Config(), os.environ)
+
+
 def parse(text: str, name: str = "config.toml") -> Config:
     """Config from TOML text; ``name`` is the file's, for errors."""
     if not text:

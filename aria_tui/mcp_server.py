@@ -72,7 +72,9 @@ class _Desk:
             if self._assistant is None:
                 from aria_tui.assistant import Assistant
 
-                config = configuration.with_flags(configuration.load(), url=self._url, token_file=self._token_file)
+                config = configuration.with_flags(
+                    configuration.load_if_ours(), url=self._url, token_file=self._token_file
+                )
                 self._assistant = await Assistant.open(config, origin="mcp")
                 self._background = asyncio.create_task(_live(self._assistant), name="watch")
         return self._assistant

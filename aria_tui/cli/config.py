@@ -79,6 +79,7 @@ async def _check(args: argparse.Namespace) -> int:
     from aria_tui.sources import check_sources
 
     file = configuration.path()
+    configuration.load()  # strictly: a file that is kept from the user isn't fine
     config = load_config(args)
     token = configuration.token_source(config, token_file=getattr(args, "hub_token_file", None))
     warnings = configuration.warnings(config, file)

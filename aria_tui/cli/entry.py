@@ -51,6 +51,9 @@ def _run(arguments: Sequence[str]) -> int:
     except output.Unwritable as error:
         output.complain(f"can't write the output: {error}")
         return 1
+    except PermissionError as error:  # a home, or a part of it, that is somebody else's
+        output.complain(output.safe(f"{error.filename}: {error.strerror}"))
+        return 1
     except Exception as error:  # noqa: BLE001 - the last line: the trace goes to a file, a sentence to the user
         from aria_tui import crash
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def load_config(args: argparse.Namespace) -> Config:
     """The configuration as this command line means it; takes its language for the process. Raises ConfigError."""
     found = configuration.with_flags(
-        configuration.load(), url=getattr(args, "hub_url", None), token_file=getattr(args, "hub_token_file", None)
+        configuration.load_if_ours(),
+        url=getattr(args, "hub_url", None),
+        token_file=getattr(args, "hub_token_file", None),
     )
     language = locale.choose(found.ui.language)
     if language != locale.language():

@@ -60,6 +60,8 @@ def _mark(file: str) -> str:
         if os.path.isdir(home) and not os.access(home, os.W_OK | os.X_OK):  # noqa: PTH112
             raise ValueError("its folder can't be written") from None
         return "✓"
+    if not (os.access(file, os.W_OK) and os.access(os.path.dirname(file), os.W_OK)):  # noqa: PTH120
+        raise ValueError("it can't be written")
     waiting, attention, oldest = _counts(file)
     if attention or (oldest and _is_old(oldest)):
         return "⚠"

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import aiosqlite
 
-from aria_tui.outbox.faults import is_busy
+from aria_tui.outbox.faults import is_busy, locks_files
 
 T = TypeVar("T")
 
@@ -40,8 +40,9 @@ def lossless(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-async def patiently(step: Callable[[], Awaitable[T]]) -> T:
-    """Does a step again while another program holds the lock, until that takes too long."""
+async def patiently(step: Callable[[], Awaitable[T]], *, folder: Path | None = None) -> T:
+    """Does a step again while another program holds the lock, until that takes too long; with the ``folder`` of the
+    file given, only where a lock can be had at all."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -49,6 +50,9 @@ async def patiently(step: Callable[[], Awaitable[T]]) -> T:
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() >= end:
                 raise
+            if folder is not None and not locks_files(folder):
+                raise
+            folder = None
         import random  # few programs ever meet another at the lock
 
         await asyncio.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - who comes first is no secret

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 import sqlite3
 from pathlib import Path
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ncpfs", "fuse.sshfs", "fuse.rclone", "davfs"}
+_NETWORK = (
+    "nfs nfs4 cifs smb3 smbfs 9p afs ncpfs coda davfs ceph lustre beegfs gpfs ocfs2 gfs2 orangefs pvfs2 glusterfs"
+    " virtiofs vboxsf vmhgfs prl_fs drvfs fuse.sshfs fuse.rclone fuse.ceph fuse.glusterfs fuse.s3fs fuse.gcsfuse"
+    " fuse.juicefs fuse.mfs fuse.curlftpfs fuse.gvfsd-fuse fuse.vmhgfs-fuse"
+)
+"""Kinds of file systems, as the system's table of mounts names them, that other machines share."""
+_UNPRINTED = re.compile(r"\\([0-7]{3})")
+"""A blank, a tab, a line's end or a backslash of a folder's name, as that table writes it."""
 _NO_LOCKS = {
     sqlite3.SQLITE_IOERR_LOCK,
     sqlite3.SQLITE_IOERR_RDLOCK,
     sqlite3.SQLITE_IOERR_UNLOCK,
     sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK,
 }
-_ELSEWHERE = "set ARIA_HOME to a folder on a local disk"
+ELSEWHERE = "set ARIA_HOME to a folder on a local disk"
 
 
 class Damaged(Exception):
@@ -44,8 +53,10 @@ def explain(error: Exception, path: Path) -> tuple[str, str]:
         return _explain_os(error)
     extended = getattr(error, "sqlite_errorcode", 0)
     code = extended & 0xFF
-    if extended in _NO_LOCKS:
-        return "the file system does not lock files", _ELSEWHERE
+    if code == sqlite3.SQLITE_READONLY and (shut := unwritable(path)):
+        return _explain_os(shut)
+    if extended in _NO_LOCKS or (is_busy(error) and not locks_files(path.parent)):
+        return "the file system does not lock files", ELSEWHERE
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_space(path)):
         return "disk full", "free some space and save again"
     reasons = {
@@ -54,11 +65,11 @@ def explain(error: Exception, path: Path) -> tuple[str, str]:
         sqlite3.SQLITE_READONLY: ("the file can't be written", "check its permissions, or set ARIA_HOME"),
         sqlite3.SQLITE_CANTOPEN: ("the file can't be opened", "check its folder's permissions, or set ARIA_HOME"),
         sqlite3.SQLITE_PERM: ("permission denied", "check its permissions, or set ARIA_HOME"),
-        sqlite3.SQLITE_PROTOCOL: ("the file system does not lock files", _ELSEWHERE),
+        sqlite3.SQLITE_PROTOCOL: ("the file system does not lock files", ELSEWHERE),
     }
     if code == sqlite3.SQLITE_IOERR:
         if network := network_file_system(path):
-            return f"the network file system ({network}) failed", _ELSEWHERE
+            return f"the network file system ({network}) failed", ELSEWHERE
         return f"the disk failed ({error})", "check the disk"
     return reasons.get(code, (str(error), "see `aria doctor`"))
 
@@ -69,12 +80,46 @@ def _explain_os(error: OSError) -> tuple[str, str]:
             return "disk full", "free some space and save again"
         case errno.EROFS:
             return "the file system is read-only", "set ARIA_HOME to a folder that can be written"
+        case errno.ENOLCK | errno.ENOTSUP | errno.ENOSYS:
+            return "the file system does not lock files", ELSEWHERE
         case errno.EACCES | errno.EPERM:
             return "permission denied", "make it yours, or set ARIA_HOME to a folder of yours"
         case errno.ENOTDIR | errno.EEXIST:
             return "its folder is a file", "move that file away, or set ARIA_HOME"
         case _:
             return error.strerror or str(error), "set ARIA_HOME to another folder"
+
+
+def locks_files(folder: Path) -> bool:
+    """Whether a lock as SQLite's can be had at all: where the lock service of a network file system is away, SQLite
+    only says that the file is busy. Tried on a file of its own, for closing a file gives up every lock on it."""
+    import fcntl  # rarely asked, and every command loads this
+
+    trial = folder / "queue.db.trial"
+    try:
+        handle = os.open(trial, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError:
+        return True  # that can't be told, and is another fault
+    try:
+        fcntl.lockf(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in (errno.EAGAIN, errno.EACCES)  # another process tries it, too
+    else:
+        return True
+    finally:
+        os.close(handle)
+        trial.unlink(missing_ok=True)
+
+
+def unwritable(path: Path) -> OSError | None:
+    """Why a file that is there, or its folder, in which SQLite makes the journal, can't be written."""
+    if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK | os.X_OK):
+        return None
+    try:
+        read_only = os.statvfs(path).f_flag & os.ST_RDONLY
+    except OSError:
+        return None  # it is not there
+    return OSError(errno.EROFS if read_only else errno.EACCES, "not writable")
 
 
 def _no_space(path: Path) -> bool:
@@ -96,7 +141,7 @@ def network_file_system(path: Path) -> str | None:
     best, kind = "", ""
     for line in mounts:
         fields = line.split(" ")
-        where = fields[1].replace("\\040", " ")
+        where = _UNPRINTED.sub(lambda octal: chr(int(octal[1], 8)), fields[1])
         if (place == where or place.startswith(where.rstrip("/") + "/")) and len(where) >= len(best):
             best, kind = where, fields[2]
-    return kind if kind in _NETWORK else None
+    return kind if kind in _NETWORK.split() else None

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import aiosqlite
 
-from aria_tui.errors import NewerVersion
-from aria_tui.outbox.faults import Damaged, network_file_system
+from aria_tui.errors import NewerVersion, QueueUnavailable
+from aria_tui.outbox.faults import ELSEWHERE, Damaged, network_file_system
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 CHECKED_BYTES = 2 * 1024 * 1024
@@ -89,6 +89,9 @@ async def _journal(connection: aiosqlite.Connection, path: Path, wanted: str) ->
                 raise
         finally:
             await connection.execute(f"PRAGMA busy_timeout = {patience}")
+    if mode == "wal" and (network := network_file_system(path)):
+        reason = f"it is in WAL mode, open elsewhere, and on a network file system ({network}), where WAL loses rows"
+        raise QueueUnavailable(str(path), reason, hint=f"close the other program, or {ELSEWHERE}")
     await connection.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")
     return mode
 

@@ -25,7 +25,7 @@ import aiosqlite
 from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.outbox import schema
 from aria_tui.outbox.connecting import damage_told, lossless, open_connection, patiently, roll_back
-from aria_tui.outbox.faults import Damaged, explain, is_busy, is_damage
+from aria_tui.outbox.faults import Damaged, explain, is_busy, is_damage, unwritable
 from aria_tui.outbox.handing import Insert, Job, Work, finish
 from aria_tui.outbox.ids import new_id
 from aria_tui.outbox.inserting import AT_ONCE, NUMBERS, Accepted, NewRow, insert_all, insert_each
@@ -41,7 +41,8 @@ _STILL_BUSY = 1.0
 class Store:
     """``queue.db`` as one process has it open.
 
-    ``notice`` is a banner for the user, set when a damaged file was put aside. ``lock`` is this process's drain lock.
+    ``notice`` is a banner for the user: a damaged file was put aside, or the file can only be read. ``lock`` is this
+    process's drain lock.
     """
 
     def __init__(
@@ -350,7 +351,7 @@ class Store:
 
     async def _connect(self) -> aiosqlite.Connection:
         try:
-            return await patiently(self._connect_once)
+            return await patiently(self._connect_once, folder=self.path.parent)
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             if is_damage(error):
                 raise Damaged(str(error)) from error
@@ -367,7 +368,9 @@ class Store:
             connection = await open_connection(self.path)
             connection.text_factory = lossless
             self.journal_found = await schema.prepare(connection, self.path, self.journal)
-            self.notice = await damage_told(connection)
+            shut = unwritable(self.path)  # what is in it can still be shown
+            said = [str(self.unavailable(shut)) if shut else None, await damage_told(connection)]
+            self.notice = "; ".join(text for text in said if text) or None
             self._inode = self._stat()
         except BaseException:
             if connection is not None:

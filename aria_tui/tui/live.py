@@ -90,7 +90,6 @@ class Live:
 
         self.assistant = await Assistant.open(self.config, origin="tui", home=self.home)
         self.queue_problem = self.assistant.queue_problem or ""
-        self.notice = self.assistant.queue_notice or ""
         self._take_hub(self.assistant.hub_now())
         self.tell("notice")
         for topic in self._topics:
@@ -100,6 +99,14 @@ class Live:
         """Lets the assistant finish what it must."""
         if self.assistant is not None:
             await self.assistant.close()
+
+    @property
+    def banner(self) -> str:
+        """What must be known before all else: what is wrong with the queue, for as long as it is; then the last other
+        thing that was told."""
+        queue = self.queue_problem or (self.assistant.queue_notice if self.assistant else "") or ""
+        other = "" if self.notice in queue else self.notice
+        return " · ".join(text for text in (queue, other) if text)
 
     def tell(self, topic: str) -> None:
         """Says that a topic has news."""
@@ -198,9 +205,12 @@ class Live:
     async def _read_queue(self) -> None:
         if self.assistant is None:
             return
+        before = self.queue_problem
         try:
             self.queue = await self.assistant.queue_status()
             self.queue_problem = self.assistant.queue_problem or ""
+            if before and self.notice == before:
+                self.notice = ""  # told by what watches the queue, and over
         except AriaError as error:
             self.queue_problem = str(error)
         self.tell("queue")

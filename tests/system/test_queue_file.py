@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import needs
-from tests.helpers.aria import Aria, Done
+from tests.helpers.aria import Aria
 from tests.helpers.hub import HubProcess
 from tests.helpers.tmux import Tmux
 
@@ -186,90 +185,6 @@ def test_the_screen_starts_over_a_damaged_file_with_a_banner(aria: Aria, termina
     shown = screen.wait_for("Queue", "Briefing")
     screen.wait_for("damaged")
     assert shown and screen.alive()
-
-
-def powerless(aria: Aria, *args: str, wrap: tuple[str, ...] = ()) -> Done:
-    """Runs one command without root's power to write everywhere (its capabilities, where the tests run as root)."""
-    drop = (
-        (needs.program("setpriv", "util-linux"), "--bounding-set=-all", "--inh-caps=-all") if os.getuid() == 0 else ()
-    )
-    done = subprocess.run(
-        [*drop, *wrap, *aria.command, *args],
-        env=aria.environment(),
-        cwd="/",
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert "Traceback" not in done.stderr + done.stdout, done.stderr
-    return Done(args, done.returncode, done.stdout, done.stderr)
-
-
-def refused(done: Done, *, path: str) -> None:
-    assert done.status == 1, done
-    assert "not saved" in done.err or "queue unavailable" in done.err, done
-    assert path in done.err, done
-    assert "queued" not in done.out
-
-
-@pytest.mark.case("S05")
-def test_a_home_of_somebody_else_is_told(aria: Aria, hub: HubProcess) -> None:
-    aria.home.mkdir(mode=0o755)
-    if os.getuid() == 0:
-        os.chown(aria.home, 65534, 65534)
-    else:
-        aria.home.chmod(0o555)
-    aria.use(hub.url, hub.token)
-    refused(powerless(aria, "task", "add", "x"), path=str(aria.home))
-    assert hub.count("tasks") == 0, "what was not saved was not sent either"
-
-
-@pytest.mark.case("S05")
-def test_a_home_that_is_a_file_is_told(aria: Aria, hub: HubProcess) -> None:
-    aria.home.write_text("not a folder")
-    aria.use(hub.url, hub.token)
-    refused(powerless(aria, "task", "add", "x"), path=str(aria.home))
-    assert hub.count("tasks") == 0
-    assert aria.home.read_text() == "not a folder"
-
-
-@pytest.mark.case("S05")
-def test_a_read_only_mount_is_told(aria: Aria, hub: HubProcess) -> None:
-    if os.getuid() != 0:
-        pytest.skip("only root may mount")
-    aria.home.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro,mode=0777", "aria-test", str(aria.home)], check=True)
-    try:
-        aria.use(hub.url, hub.token)
-        refused(powerless(aria, "task", "add", "x"), path=str(aria.home))
-        assert hub.count("tasks") == 0
-    finally:
-        subprocess.run(["umount", "-l", str(aria.home)], check=True)
-
-
-@pytest.mark.case("S05")
-def test_a_file_system_without_locks_is_told(aria: Aria, hub: HubProcess) -> None:
-    """As on a network file system whose lock service is away."""
-    needs.program("strace")
-    aria.use(hub.url, hub.token)
-    aria.home.mkdir(mode=0o700)
-    ours = [
-        word for name in ("queue.db", "queue.db-journal", "queue.db.lock") for word in ("-P", str(aria.home / name))
-    ]
-    quiet = ("strace", "-f", "-qqq", "-o", "/dev/null", "-e", "trace=fcntl,flock")
-    wrap = (*quiet, *ours, "-e", "inject=fcntl,flock:error=ENOLCK")
-    done = powerless(aria, "task", "add", "x", wrap=wrap)
-    refused(done, path=str(aria.home))
-    assert hub.count("tasks") == 0
-
-
-@pytest.mark.case("S05")
-def test_the_screen_loads_where_the_queue_can_t(aria: Aria, terminal: Callable[..., Tmux]) -> None:
-    aria.home.write_text("not a folder")
-    screen = terminal().run(aria)
-    screen.wait_for("Briefing", "queue unavailable")
-    assert screen.alive()
-    assert "Traceback" not in screen.screen()
 
 
 @pytest.mark.case("S07")

@@ -104,6 +104,7 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
                 self.draw_briefing()
             case "queue":
                 self.queue_changed()
+                self.draw_banner()
                 self.draw_header()
                 self.draw_briefing()
             case "sync":
@@ -112,7 +113,11 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
                 self.draw_sync()
                 self.draw_header()
             case "notice":
-                self.query_one(Banner).say(self.aria.live.queue_problem or self.aria.live.notice)
+                self.draw_banner()
+
+    def draw_banner(self) -> None:
+        """What must be known before all else, or nothing."""
+        self.query_one(Banner).say(self.aria.live.banner)
 
     def _opened(self) -> None:
         """The assistant is there: what needed it begins."""

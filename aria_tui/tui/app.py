@@ -43,9 +43,9 @@ from aria_tui.tui.wayout import WayOut, end_now
 from aria_tui.tui.writes import Writes
 
 log = logging.getLogger(__name__)
-STORING = 0.5
+STORING = 0.4
 """Seconds for the day's briefing on the way out; one that is not stored by then is gathered again."""
-KEEPING = 0.25
+KEEPING = 0.2
 """Seconds for each of the small files on the way out; what was typed is in them already but for the last word."""
 
 

@@ -15,10 +15,10 @@ from collections.abc import Callable
 
 log = logging.getLogger(__name__)
 
-IN_ORDER = 1.1
+IN_ORDER = 0.9
 """Seconds for what must be awaited: writes under way, a drain's answer in flight, files that are written."""
-WITHIN = 1.75
-"""Seconds after which the process is ended: two are promised (cases.md, T06), and a busy machine takes its part."""
+WITHIN = 1.4
+"""Seconds after which the process is ended: two are promised (cases.md, T06), and a busy machine takes some of it."""
 
 
 class WayOut:
@@ -62,6 +62,7 @@ class WayOut:
         time.sleep(WITHIN)
         if not self._over and self.hard is not None:
             log.warning("ended without waiting any longer for: %s", ", ".join(self._still_running()) or "a thread")
+            time.sleep(0.03)  # for the log's own thread
             self.hard(self.status or 0)
 
     def _still_running(self) -> list[str]:

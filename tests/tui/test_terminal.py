@@ -33,6 +33,7 @@ class Pty:
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.before = termios.tcgetattr(self.fd)
         self.status: int | None = None
+        self.ended = 0.0
 
     def read(self, seconds: float = 0.05) -> None:
         if select.select([self.fd], [], [], seconds)[0]:
@@ -59,9 +60,10 @@ class Pty:
         end = time.monotonic() + deadline
         while self.status is None:
             assert time.monotonic() < end, f"still running: {self.text[-2000:]}"
-            self.read()
+            self.read(0.01)
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
+                self.ended = time.monotonic()
                 self.status = 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
         for _ in range(5):
             self.read(0.02)

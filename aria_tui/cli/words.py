@@ -38,6 +38,8 @@ def queue_line(queue: QueueStatus) -> str:
         parts.append(ngettext("{n} for another Hub", "{n} for another Hub", queue.held).format(n=queue.held))
     if queue.paused:
         parts.append(_paused(queue))
+    if queue.items and (at := queue.items[0].next_attempt_at):
+        parts.append(_("again at {time}").format(time=moment(at)))
     if queue.oldest and _is_old(queue.oldest):
         parts.append("⚠ " + _("the oldest waits for {span}").format(span=age(queue.oldest)))
     return _("QUEUE: {parts}").format(parts=" · ".join(parts))

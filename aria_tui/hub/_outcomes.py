@@ -74,6 +74,7 @@ class Probe(Frozen, frozen=True, kw_only=True):
     plain: bool = False
     """404 at ``/api/meta`` and a list of tasks: a plain Hub, whether or not the user agreed to one."""
     wait_s: float | None = None
+    """Retry-After in seconds, of a 408, 429 or 503."""
     may_send: bool = False
     """Whether writes may be sent: authenticated, the expected Hub or, with the user's consent, a plain one."""
 

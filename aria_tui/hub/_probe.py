@@ -90,10 +90,11 @@ def _pace(got: Answer) -> HubState:
 
 
 def _said(got: Answer, probe: Probe) -> Probe:
-    return msgspec.structs.replace(probe, latency_ms=got.latency_ms, wait_s=got.retry_after_s)
+    return msgspec.structs.replace(probe, latency_ms=got.latency_ms)
 
 
 def _from(outcome: Outcome, *, offline: bool = False) -> Probe:
     """An outcome as a probe; ``offline``: a Hub that can't say who it is can't be used now."""
     state: HubState = "offline" if offline and outcome.state == "online" else outcome.state
-    return Probe(state=state, reason=outcome.reason, latency_ms=outcome.latency_ms, wait_s=outcome.wait_s)
+    wait_s = outcome.wait_s if outcome.kind == "wait" else None  # a portal's Retry-After is no word of the Hub's
+    return Probe(state=state, reason=outcome.reason, latency_ms=outcome.latency_ms, wait_s=wait_s)

@@ -83,7 +83,7 @@ class Drain(Lane):
         if not await rows.heads(self.store, found[0].entity, number):
             return  # a new write never overtakes a waiting one of its entity
         gate = self.link.gate
-        if not self.link.restored and (gate is None or gate.seconds(self.clock) == 0):
+        if not self.link.restored and (gate is None or gate.held(self.clock) == 0):
             try:
                 await self._lane(found)
             finally:
@@ -93,14 +93,17 @@ class Drain(Lane):
         """Whether anything may be sent now: the gate, then one request that says who is there, unless that was said
         a moment ago."""
         gate = self.link.gate
-        if gate is not None and gate.code == "retry_after" and gate.seconds(self.clock):
+        if gate is not None and gate.asked_for(self.clock):
             return False  # a manual sync ignores backoff, but never Retry-After
         if gate is not None and not self.manual and gate.seconds(self.clock):
             return False
         if self.link.fresh and await self._waiting():
             return True
         found: Probe | None = await self._in_time(self.link.probe(self._timeout()))
-        return found is not None and found.may_send and not self.link.restored
+        if found is None or not found.may_send or self.link.restored:
+            return False
+        gate = self.link.gate  # of the account that just became known, perhaps
+        return gate is None or not gate.asked_for(self.clock)
 
     # Passes
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from aria_tui.models import Frozen, HubState
 from aria_tui.outbox import state
 from aria_tui.outbox.clock import Clock, seconds_until
@@ -18,7 +20,7 @@ REFUSED_PROBE = 300.0
 """Seconds between two tries with a token that was refused."""
 
 
-Code = Literal["offline", "paused", "retry_after", "restored"]
+Code = Literal["offline", "backoff", "paused", "retry_after", "restored"]
 
 
 class Gate(Frozen, frozen=True, kw_only=True):
@@ -37,10 +39,38 @@ class Gate(Frozen, frozen=True, kw_only=True):
     """Nobody knew the token (401), so that nothing was ever meant for an account of its."""
     reads: bool = False
     """The token may read (403): that a read is answered says nothing about what may be written."""
+    write: bool = False
+    """Shut by what a write was answered, without any time asked for: backoff, which no answered read cuts short."""
+    asked: float = 0.0
+    """The steady moment before which the Hub asked to be sent nothing (Retry-After). It outlives what is met
+    meanwhile, an outage too: neither a portal nor a dead way to the Hub takes back what the Hub said."""
+    asked_why: str = ""
 
     def seconds(self, clock: Clock) -> float:
         """Seconds until it may be tried again without anybody asking; 0 when it is over."""
         return seconds_until(clock, self.until, self.boot)
+
+    def asked_for(self, clock: Clock) -> float:
+        """Seconds for which nothing may be sent, whoever wants it."""
+        return seconds_until(clock, self.asked, self.boot)
+
+    def held(self, clock: Clock) -> float:
+        """Seconds until something may be sent without anybody asking."""
+        return max(self.seconds(clock), self.asked_for(clock))
+
+
+def in_backoff(gate: Gate) -> Gate:
+    """A gate shut by a write when reads are answered: the Hub isn't away, and writes are tried again in their time."""
+    return msgspec.structs.replace(gate, code="backoff")
+
+
+def still_asked(clock: Clock, known: Gate) -> Gate:
+    """What is left of a gate when the Hub answers again before the time that it asked for is over."""
+    seconds, why = known.asked_for(clock), known.asked_why
+    return msgspec.structs.replace(
+        known, code="retry_after", hub_state="slow", reason=why, until=clock.steady() + seconds, credential="",
+        unknown=False, reads=False,
+    )  # fmt: skip
 
 
 def _name(target: str) -> str:
@@ -52,8 +82,10 @@ async def load(store: Store, target: str) -> Gate | None:
 
 
 async def save(store: Store, target: str, gate: Gate | None) -> None:
-    """Shuts the gate, or with None opens it; writes only what is new."""
+    """Shuts the gate, or with None opens it; writes only what is new. What another process was asked stays."""
     known = await load(store, target)
+    if gate is not None and known is not None and known.boot == gate.boot and known.asked > gate.asked:
+        gate = msgspec.structs.replace(gate, asked=known.asked, asked_why=known.asked_why)
     if known != gate:
         await state.put(store, _name(target), gate)
 
@@ -70,9 +102,17 @@ def shut(
     credential: str = "",
     unknown: bool = False,
     reads: bool = False,
+    write: bool = False,
+    asked_s: float = 0.0,
 ) -> Gate:
-    """A gate shut for some seconds. An outage that goes on keeps the moment when it began."""
-    same = known is not None and known.code == code
+    """A gate shut for some seconds. An outage that goes on keeps the moment when it began.
+
+    ``asked_s``: seconds for which the Hub asks to be sent nothing; what ``known`` says of that holds as well.
+    """
+    same = known is not None and (known.code == code or (known.write and write))
+    asked_why = reason if asked_s else ""
+    if known is not None and known.asked_for(clock) > asked_s:
+        asked_s, asked_why = known.asked_for(clock), known.asked_why
     return Gate(
         code=code,
         hub_state=hub_state,
@@ -84,4 +124,7 @@ def shut(
         credential=credential,
         unknown=unknown,
         reads=reads,
+        write=write,
+        asked=clock.steady() + asked_s if asked_s else 0.0,
+        asked_why=asked_why,
     )

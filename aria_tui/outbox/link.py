@@ -114,7 +114,9 @@ class Link:
     async def _load_gate(self) -> Gate | None:
         gate = await gates.load(self.store, self.target)
         self._others = gate is not None and gate.code == "paused" and gate.credential != self.credential
-        return None if self._others else gate
+        if gate is not None and self._others:  # what the Hub asked for it asked of every token
+            return gates.still_asked(self.clock, gate) if gate.asked_for(self.clock) else None
+        return gate
 
     async def probe(self, timeout: float) -> Probe:
         """Asks the Hub who it is and keeps the answer: binding, gate, limits, restored or not."""
@@ -131,7 +133,7 @@ class Link:
                 self._show(self.gate.hub_state, self.gate.reason, since=self.gate.since)
                 return found
             if self._others or (self.gate is not None and self.gate.code in ("offline", "paused")):
-                await self.open_gate()
+                await self._let_in()
             self._asked = self.clock.steady()
             self._show(found.state, found.reason, latency_ms=found.latency_ms)
         else:
@@ -140,7 +142,7 @@ class Link:
 
     async def _bind(self, found: Probe, before: Known | None) -> None:
         if found.meta is not None:
-            former = self.target
+            former, gate = self.target, self.gate
             if not self.client.embedded:
                 self.target = names.named(found.meta.hub_id, found.meta.account)
                 await self._keep(targets.bind(self.store, self.address, found.meta.hub_id, found.meta.account))
@@ -148,6 +150,9 @@ class Link:
                 with contextlib.suppress(QueueUnavailable):
                     self.known = await state.get(self.store, f"hub:{self.target}", Known)
                     self.gate = await self._load_gate()
+                if self.gate is None and gate is not None and gate.asked_for(self.clock):
+                    self.gate = gate  # asked of whoever writes to this address
+                    await self._keep(gates.save(self.store, self.target, gate))
             await self._remember(found.meta, before)
         elif found.plain:
             await self._keep(targets.bind_plain(self.store, self.address))
@@ -224,6 +229,27 @@ class Link:
         self.gate, self._others = None, False
         await self._keep(gates.save(self.store, self.target, None))
 
+    async def _let_in(self) -> None:
+        """The Hub answers; what it asked for before, this process or another, holds all the same."""
+        asked, gate = await self._asked_gate(), self.gate
+        if asked is not None:
+            gate = gates.still_asked(self.clock, asked)
+        elif gate is not None and gate.write:
+            gate = gates.in_backoff(gate)
+        else:
+            await self.open_gate()
+            return
+        self.gate, self._others = gate, False
+        await self._keep(gates.save(self.store, self.target, gate))
+
+    async def _asked_gate(self) -> Gate | None:
+        """The gate, in memory or in the file, by which the Hub asked for the longest time from now on, if any did."""
+        known = [self.gate]
+        with contextlib.suppress(QueueUnavailable):
+            known.append(await gates.load(self.store, self.target))
+        asking = [gate for gate in known if gate is not None and gate.asked_for(self.clock)]
+        return max(asking, key=lambda gate: gate.asked, default=None)
+
     async def judge(self, outcome: Outcome, *, operations: int = 1) -> None:
         """Keeps what an answer to a write says about the Hub. How long a batch took says nothing of how near it is."""
         if outcome.kind in ("answered", "refused", "too_large", "no_endpoint"):
@@ -236,14 +262,14 @@ class Link:
         elif outcome.kind == "restored":
             self._show(outcome.state, outcome.reason)
         elif outcome.kind == "wait":
-            await self._wait(outcome.reason, outcome.wait_s)
+            await self._wait(outcome.reason, outcome.wait_s, write=True)
         elif outcome.kind in ("unreachable", "paused"):
             await self._shut_by(outcome.state, outcome.reason, None)
 
     async def in_trouble(self, reason: str) -> None:
         """The Hub answers, but not well (5xx, no answer, and not ready): like an outage, with backoff."""
         tries = self.gate.tries if self.gate is not None else 0
-        await self._shut("offline", "offline", reason, max(1.0, backoff.delay(self.clock, tries)))
+        await self._shut("offline", "offline", reason, max(1.0, backoff.delay(self.clock, tries)), write=True)
 
     async def _shut_by(self, hub_state: HubState, reason: str, wait_s: float | None) -> None:
         if wait_s is not None:
@@ -253,12 +279,24 @@ class Link:
         else:
             await self._shut("offline", hub_state, reason, gates.KNOWN_DOWN)
 
-    async def _wait(self, reason: str, wait_s: float | None) -> None:
+    async def _wait(self, reason: str, wait_s: float | None, *, write: bool = False) -> None:
         tries = self.gate.tries if self.gate is not None else 0
         seconds = backoff.delay(self.clock, tries, retry_after=wait_s)
-        await self._shut("retry_after" if wait_s else "offline", "slow" if wait_s else "offline", reason, seconds)
+        await self._shut(
+            "retry_after" if wait_s else "offline", "slow" if wait_s else "offline", reason, seconds,
+            write=write and not wait_s, asked_s=min(wait_s or 0.0, backoff.RETRY_AFTER_CAP),
+        )  # fmt: skip
 
-    async def _shut(self, code: gates.Code, hub_state: HubState, reason: str, seconds: float) -> None:
+    async def _shut(
+        self,
+        code: gates.Code,
+        hub_state: HubState,
+        reason: str,
+        seconds: float,
+        *,
+        write: bool = False,
+        asked_s: float = 0.0,
+    ) -> None:
         self.gate = shut = gates.shut(
             self.clock,
             self.gate,
@@ -270,6 +308,8 @@ class Link:
             credential=self.credential,
             unknown=reason == TOKEN_REFUSED,
             reads=reason == TOKEN_LACKS,
+            write=write,
+            asked_s=asked_s,
         )
         await self._keep(gates.save(self.store, self.target, shut))
         if self.gate is shut:  # else a newer answer came meanwhile, and says more

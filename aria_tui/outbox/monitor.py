@@ -242,7 +242,7 @@ class Monitor:
         gate = link.gate
         if gate is not None and gate.code == "paused" and not gate.reads:
             return  # the next probe says whether the token is let in, and that is one request enough
-        if gate is not None and (wait := gate.seconds(self.clock)):
+        if gate is not None and (wait := gate.held(self.clock)):
             self._drain_at = self.clock.steady() + wait
             return
         if not await self.store.read("SELECT 1 FROM queue WHERE synced_at IS NULL LIMIT 1"):

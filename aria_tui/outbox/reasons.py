@@ -61,7 +61,7 @@ class Queue:
             return "behind", {"number": str(ahead)}
         if row.why == "held_operation":
             return "held_operation", {}
-        if self.gate is not None and (self.gate.code != "retry_after" or self.gate.seconds(self.clock)):
+        if self.gate and (self.gate.code not in ("retry_after", "backoff") or self.gate.held(self.clock)):
             return self._at_gate(self.gate)
         wait = seconds_until(self.clock, row.due, row.due_boot)
         if row.why == "in_doubt":
@@ -74,7 +74,7 @@ class Queue:
         """When it will be tried again by itself, on the wall clock as it stands now."""
         wait = seconds_until(self.clock, row.due, row.due_boot)
         if self.gate is not None:
-            wait = max(wait, self.gate.seconds(self.clock))
+            wait = max(wait, self.gate.held(self.clock))
         return self._at(wait) if wait else None
 
     def _at_gate(self, gate: Gate) -> tuple[ReasonCode, dict[str, str]]:
@@ -84,7 +84,9 @@ class Queue:
             case "offline":
                 return "offline", {"since": gate.since, "why": gate.reason}
             case "retry_after":
-                return "retry_after", {"at": self._at(gate.seconds(self.clock))}
+                return "retry_after", {"at": self._at(gate.held(self.clock))}
+            case "backoff":
+                return "backoff", {"attempt": str(gate.tries), "at": self._at(gate.held(self.clock))}
             case "restored":
                 return "paused", {}
             case _:

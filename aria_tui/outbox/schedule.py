@@ -26,7 +26,7 @@ async def next_drain(store: Store, clock: Clock, link: Link, fruitless: int) -> 
         return None
     now = clock.steady()
     pause = 0.2 if not fruitless else min(LONGEST, 2.0**fruitless)
-    wait = link.gate.seconds(clock) if link.gate is not None else 0.0
+    wait = link.gate.held(clock) if link.gate is not None else 0.0
     if wait:
         return now + max(wait, 0.2)
     first = (await store.read(_FIRST_DUE, (clock.boot, link.target)))[0][0]

@@ -75,7 +75,7 @@ class Syncer:
                 link = await self._link()
         except TimeoutError:
             return  # a token's command takes its time; the next drain has it
-        if link.restored or (link.gate is not None and link.gate.seconds(self.clock)):
+        if link.restored or (link.gate is not None and link.gate.held(self.clock)):
             return
         while (left := end - self.clock.steady()) > 0:
             if self.lock.acquire():

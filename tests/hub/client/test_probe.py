@@ -134,7 +134,16 @@ async def test_a_hub_that_can_not_now(connect: Connect, status: int, hub_id: str
         probe = await connect(server.url).probe(5)
     assert (probe.state, probe.may_send) == ("offline", False)
     assert str(status) in probe.reason
-    assert probe.wait_s == 7.0
+    assert probe.wait_s == (7.0 if status in (408, 429, 503) else None)
+
+
+@pytest.mark.case("H01")
+@pytest.mark.parametrize("status", [200, 204, 302, 401, 403, 404, 418])
+async def test_no_hub_s_retry_after_is_no_word_of_the_hub(connect: Connect, status: int) -> None:
+    data = answer(status, PORTAL, hub_id=None, media="text/html", Retry_After="7")
+    async with serving(data) as server:
+        probe = await connect(server.url).probe(5)
+    assert (probe.state, probe.wait_s) == ("not_the_hub", None)
 
 
 async def test_a_404_of_ours_is_no_plain_hub(connect: Connect) -> None:

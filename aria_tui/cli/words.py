@@ -55,9 +55,10 @@ def _is_old(at: str) -> bool:
 def _paused(queue: QueueStatus) -> str:
     """Why nothing is sent until the user did something: in the first paused row's words, which name the way out."""
     for item in queue.items:
-        if item.reason_code == "paused" and not item.reason_args:
-            return _("paused: the Hub was restored; run `aria queue verify`")
-    return _("paused: sign-in needed")
+        if item.reason_code == "paused":
+            restored = _("paused: the Hub was restored; run `aria queue verify`")
+            return _("paused: sign-in needed") if item.reason_args else restored
+    return _("paused")  # nothing that is shown waits for it; the Hub's line says why
 
 
 def mark_of(task: TaskView) -> str:

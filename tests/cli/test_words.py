@@ -67,6 +67,7 @@ def test_why_a_queue_is_paused() -> None:
     assert "paused: sign-in needed" in queue_line(refused)
     restored = QueueStatus(pending_total=1, paused=True, items=(item("paused", "paused: …; run `aria queue verify`"),))
     assert "paused: the Hub was restored; run `aria queue verify`" in queue_line(restored)
+    assert queue_line(QueueStatus(paused=True)) == "QUEUE: 0 waiting · paused", "why isn't known where nothing waits"
 
 
 def test_a_rows_reason_in_the_users_language() -> None:

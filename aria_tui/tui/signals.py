@@ -8,7 +8,11 @@ from collections.abc import Callable, Iterator
 
 from aria_tui.tui.wayout import end_now
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_ENDING = (
+    *(signal.SIGTERM, signal.SIGHUP, signal.SIGINT),
+    *(signal.SIGQUIT, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU),
+)
+"""Those that are meant for the end, and those that would bring it about, leaving a terminal without echo."""
 
 
 class Ended(BaseException):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.helpers.aria import Aria
-from tests.helpers.hub import HubProcess
+from tests.helpers.aria import ZONE, Aria
+from tests.helpers.hub import HubProcess, free_port
 from tests.helpers.proxy import FaultProxy, RawServer, Request, answer, is_write
 
 
@@ -158,3 +161,95 @@ def test_a_reply_that_is_cut_short_leaves_the_row_in_doubt(
     aria("sync").ok()
     assert hub.count("tasks") == 1
     assert len(proxy.sent_keys()) >= 2 and len(set(proxy.sent_keys())) == 1
+
+
+WILD_CARD = """
+import socket
+right = socket.getaddrinfo
+def getaddrinfo(host, *args, **kwargs):
+    name = host.decode() if isinstance(host, bytes) else host
+    return right("127.0.0.1" if name and name.endswith(".example") else host, *args, **kwargs)
+socket.getaddrinfo = getaddrinfo
+"""
+"""A name server that knows every name: in the child process, where the program itself asks for names."""
+
+
+def foreign_answers() -> dict[str, bytes]:
+    """What somebody else's web server says to every path and method."""
+    page = b"<!doctype html><title>Domain for sale</title>"
+    told = {"op_id": "x", "status": "applied", "results": [], "tasks": [], "hub_id": "h", "ok": True}
+    return {
+        "html": answer(200, page),
+        "html that asks to wait": answer(200, page, Retry_After="60"),
+        "list": answer(200, b"[]", "application/json"),
+        "object": answer(200, b"{}", "application/json"),
+        "another service": answer(200, json.dumps({"status": "ok", "id": "142"}).encode(), "application/json"),
+        "words of a Hub": answer(200, json.dumps(told).encode(), "application/json"),
+    }
+
+
+@pytest.mark.case("H01")
+@pytest.mark.parametrize("known", [False, True], ids=["never met", "known"])
+def test_a_name_that_does_not_exist_leads_to_somebody_elses_web_server(
+    aria: Aria, hub: HubProcess, known: bool
+) -> None:
+    (aria.root / "site").mkdir()
+    (aria.root / "site" / "sitecustomize.py").write_text(WILD_CARD)
+    aria.env["PYTHONPATH"] = f"{aria.root / 'site'}:{aria.environment()['PYTHONPATH']}"
+    aria.home.mkdir()
+    (aria.home / "config.toml").write_text("[hub]\nallow_http = true\n")
+    port = free_port()
+    aria.use(f"http://hub.nowhere.example:{port}", hub.token)
+    wanted = []
+    if known:
+        there = FaultProxy(hub.port, port)
+        wanted.append("before")
+        assert aria("insight", "add", "before", "--json").ok().json["status"] == "synced"
+        there.close()
+    for name, said in list(foreign_answers().items())[:: 3 if known else 1]:
+        web = RawServer(lambda _, said=said: said, port)  # type: ignore[misc]
+        made = aria("insight", "add", name, "--json", *(["--offline"] if len(wanted) % 2 else [])).ok()
+        wanted.append(name)
+        assert made.json["status"] == "queued", name
+        synced = aria("sync", "--json")
+        shown = aria("status").ok().out
+        queue = aria.queue()
+        web.close()
+        assert web.requests, "it was asked"
+        assert (synced.status, synced.json["synced"], synced.json["hub"]["state"]) == (3, 0, "not_the_hub"), name
+        assert "unexpected answer (login page?)" in shown and "online" not in shown.lower(), (name, shown)
+        assert (queue["pending_total"], queue["dead_letters"], queue["conflicts"]) == (len(wanted) - known, 0, 0), name
+        assert "login page?" in queue["items"][0]["reason"], (name, queue["items"][0])
+    there = FaultProxy(hub.port, port)
+    report = aria("sync", "--json").ok().json
+    there.close()
+    assert (report["synced"], report["remaining"]) == (len(wanted) - known, 0)
+    assert sorted(insight["content"] for insight in hub.all("insights")) == sorted(wanted)
+    assert len(there.sent_keys()) == len(set(there.sent_keys())), "once each, and nothing was sent to the Hub before"
+
+
+@pytest.mark.case("H04")
+@pytest.mark.parametrize(("status", "date"), [(429, False), (503, True)], ids=["429 seconds", "503 date"])
+def test_a_hub_that_asks_to_wait_gets_one_write_and_the_status_says_until_when(
+    aria: Aria, hub: HubProcess, proxy: FaultProxy, status: int, date: bool
+) -> None:
+    aria.use(proxy.url, hub.token)
+    asked = datetime.now(UTC) + timedelta(seconds=90 if date else 120)
+    value = format_datetime(asked, usegmt=True) if date else "120"
+    problem = {"type": "/problems/slow-down", "title": "Slow down", "status": status}
+    proxy.add("answer", raw=hub.says(problem, status, Retry_After=value), when=is_write)
+    made = aria("task", "add", "Pagar DAS", "--json").ok().json
+    assert made["status"] == "queued" and "asked to wait, next at" in made["message"]
+    proxy.clear()
+    assert aria("task", "edit", made["id"], "--priority", "high", "--json").ok().json["status"] == "queued"
+    for _ in range(2):
+        assert aria("sync", "--json").json["synced"] == 0
+    shown, listed = aria("status").ok().out, aria("queue").ok().out
+    rows = aria("queue", "list", "--json").ok().json
+    until = datetime.fromisoformat(rows[0]["next_attempt_at"])
+    assert timedelta(seconds=-2) <= until - asked < timedelta(seconds=20), "the ordinary backoff is no longer than 2 s"
+    assert rows[0]["reason"] == f"the Hub asked to wait, next at {rows[0]['next_attempt_at']}"
+    local = until.astimezone(ZoneInfo(ZONE)).strftime("%H:%M")
+    assert "again at" in shown and "asked to wait, next at" in listed
+    assert local in shown and local in listed, (shown, listed)
+    assert len(proxy.writes) == 1 and hub.count("tasks") == 0

@@ -43,7 +43,7 @@ class ConnectForm(FormScreen):
         url = self.query_one("#url", LineInput).value
         self.aria.drafts.put(self.draft_key, {"url": url} if url.strip() else None)
 
-    async def do_form_save(self) -> None:
+    def do_form_save(self) -> None:
         values = self.values()
         url, token = values["url"].strip(), values["token"].strip()
         if not url.startswith(("https://", "http://")):
@@ -51,8 +51,11 @@ class ConnectForm(FormScreen):
             return
         if self._saving:
             return
-        self._saving = True
         self.show_error(_("testing …"))
+        self.aria.spawn(self._test(url, token, self.hold()), "form")
+
+    async def _test(self, url: str, token: str, focused: Widget | None) -> None:
+        """Saves what a Hub answers to, and starts anew with it."""
         try:
             status = await _tried(self.aria.config, url, token)
             if status.state not in ("online", "slow"):
@@ -67,7 +70,8 @@ class ConnectForm(FormScreen):
             self.show_error(str(error))
             return
         finally:
-            self._saving = False
+            if self.is_attached:
+                self.let_go(focused)
         self.aria.drafts.put(self.draft_key, None)
         self.aria.after_exit = "restart"
         self.app.exit(0)

@@ -245,7 +245,7 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
         pane = self._pane_of(target)
         if pane is not None:
             self._activate(pane)
-        target.focus()
+        self.set_focus(target)
 
     def do_pane_next(self) -> None:
         self._step(1)

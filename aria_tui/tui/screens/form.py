@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events, on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.suggester import Suggester
@@ -36,10 +37,16 @@ PATIENCE = 0.25
 class FormScreen(ModalScreen[None]):
     """Base of the forms. A subclass gives its fields and what saving means."""
 
-    BINDINGS = [*bindings("form"), leaving()]  # noqa: RUF012 - Textual's form
+    BINDINGS = [  # noqa: RUF012 - Textual's form
+        *bindings("form"),
+        Binding("enter", "app.run('form.save')", show=False),
+        leaving(),
+    ]
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
     TITLE_WORDS: ClassVar[str] = ""
+    IN_ORDER = True
+    """Its keys act when they come, see ``typed``."""
 
     def __init__(self, draft_key: str, *, error: str = "") -> None:
         super().__init__()
@@ -151,13 +158,9 @@ class FormScreen(ModalScreen[None]):
         """Whether anything was typed."""
         return any(text.strip() for text in self.values().values())
 
-    @on(Input.Submitted)
-    @on(BlockInput.Submitted)
-    def _submitted(self) -> None:
-        self.aria.spawn(self.do_form_save(), "form")
-
-    async def do_form_save(self) -> None:
-        """Saves; the form goes as soon as the row is known to be safe, or shortly after, and stays with an error."""
+    def do_form_save(self) -> None:
+        """Saves; the form goes as soon as the row is known to be safe, or shortly after, and stays with an error.
+        What is typed from now on is not in it."""
         if self._saving:
             return
         values = self.values()
@@ -169,13 +172,24 @@ class FormScreen(ModalScreen[None]):
         if write is None:
             self._gone()
             return
+        self.aria.spawn(self._saved(write, values, self.hold()), "form")
+
+    def hold(self) -> Widget | None:
+        """Keeps what is typed for later (``let_go``); gives the field that had the focus."""
         self._saving, focused = True, self.focused
         self.set_focus(None)
+        return focused
+
+    def let_go(self, focused: Widget | None) -> None:
+        """Gives the focus back, and what was typed meanwhile to the field."""
+        self._saving = False
+        self.set_focus(focused)
+        self._replay()
+
+    async def _saved(self, write: asyncio.Task[WriteResult], values: dict[str, str], focused: Widget | None) -> None:
         await asyncio.wait({write}, timeout=PATIENCE)
         if write.done() and not write.cancelled() and (problem := write.exception()) is not None:
-            self._saving = False
-            self.set_focus(focused)
-            self._replay()
+            self.let_go(focused)
             with self.aria.guard("form"):
                 if not isinstance(problem, AriaError):
                     raise problem

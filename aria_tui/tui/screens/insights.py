@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 
 from aria_tui.locale import _, formats, ngettext
 from aria_tui.models import InsightView, WriteResult
@@ -59,13 +61,15 @@ class _Rows:
 
 
 class _Search(LineInput):
-    def on_key(self, event: events.Key) -> None:
-        if event.key in ("escape", "enter", "down"):
-            event.stop()
-            event.prevent_default()
-            self.screen.query_one(RowList).focus()
-            if event.key == "escape":
-                self.value = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,down", "leave(True)", show=False),
+        Binding("escape", "leave(False)", show=False),
+    ]
+
+    def action_leave(self, kept: bool) -> None:
+        self.screen.set_focus(self.screen.query_one(RowList))
+        if not kept:
+            self.value = ""
 
 
 class _Page(Pane):
@@ -162,7 +166,7 @@ class InsightsScreen(AriaScreen):
         self.aria.writes.go(lambda a: a.delete_insight(insight.id), undo=way_back)
 
     def do_insights_search(self) -> None:
-        self.query_one("#search").focus()
+        self.set_focus(self.query_one("#search"))  # at once: the very next key is its
 
     def do_insights_project(self) -> None:
         names = sorted({insight.project for insight in self._all() if insight.project})

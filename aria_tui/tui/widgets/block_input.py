@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import overload
+from typing import ClassVar, overload
 
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.document._document import Document, EditResult, Location
 from textual.document._document_navigator import DocumentNavigator
 from textual.document._wrapped_document import WrappedDocument
-from textual.message import Message
 from textual.widgets._text_area import TextArea
 
 from aria_tui.tui.content import visible_each
@@ -56,11 +55,11 @@ class BlockInput(TextArea):
     With ``enter_saves`` enter asks to save the form, and ctrl+j or alt+enter begins a new line.
     """
 
-    @dataclass
-    class Submitted(Message):
-        """Enter was pressed."""
-
-        field: BlockInput
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "enter", show=False),
+        Binding("ctrl+j,alt+enter,shift+enter", "newline", show=False),
+    ]
+    takes_text = True
 
     def __init__(self, text: str = "", *, id: str, enter_saves: bool = True) -> None:
         super().__init__(
@@ -79,13 +78,16 @@ class BlockInput(TextArea):
         event.text = event.text.replace("\r\n", "\n").replace("\r", "\n")  # a terminal's line ends; then Textual's own
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key == "enter" and self._enter_saves:
-            event.stop()
-            event.prevent_default()
-            self.post_message(self.Submitted(self))
-        elif event.key in ("ctrl+j", "alt+enter", "shift+enter"):
-            event.stop()
-            event.prevent_default()
-            self.insert("\n")
+        if event.key == "enter":
+            event.prevent_default()  # what it does is bound above
         else:
             await super()._on_key(event)
+
+    async def action_enter(self) -> None:
+        if self._enter_saves:
+            await self.run_action("app.run('form.save')")
+        else:
+            self.insert("\n")
+
+    def action_newline(self) -> None:
+        self.insert("\n")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets._input import Input
 
 from aria_tui.tui.content import cell_width, visible_each
@@ -51,6 +53,9 @@ class LineInput(Input):
                 return index
         return len(self.value)
 
+    async def action_submit(self) -> None:
+        await self.run_action("app.run('form.save')")
+
     def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
@@ -63,13 +68,20 @@ class LineInput(Input):
 
 
 class FilterInput(LineInput):
-    """The text of a filter, told as it is typed; enter keeps it, escape clears it."""
+    """The text of a filter, told as it is typed; enter keeps it, escape clears it. Both lead back to the list."""
 
-    def on_key(self, event: events.Key) -> None:
-        if event.key in ("escape", "enter", "down"):
-            event.stop()
-            event.prevent_default()
-            self.post_message(FilterLeft(kept=event.key != "escape"))
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,down", "leave(True)", show=False),
+        Binding("escape", "leave(False)", show=False),
+    ]
+
+    def __init__(self, text: str, rows: Widget, **kinds: Any) -> None:
+        super().__init__(text, **kinds)
+        self._rows = rows
+
+    def action_leave(self, kept: bool) -> None:
+        self.screen.set_focus(self._rows)  # at once: the very next key is the list's
+        self.post_message(FilterLeft(kept=kept))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -83,10 +83,9 @@ class TasksPane(Pane):
         from aria_tui.tui.widgets.inputs import FilterInput  # not needed for the first paint
 
         if not self.query(FilterInput):
-            self.mount(FilterInput(text, id="filter", placeholder=_("filter"), compact=True), before=self.rows)
+            self.mount(FilterInput(text, self.rows, id="filter", placeholder=_("filter"), compact=True), before=self.rows)
         self.screen.set_focus(self.query_one(FilterInput))
 
     async def close_filter(self) -> None:
-        """Takes the filter's input away; the list has the focus again."""
-        self.rows.focus()
+        """Takes the filter's input away; the list has the focus already."""
         await self.query("FilterInput").remove()

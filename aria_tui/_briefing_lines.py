@@ -26,8 +26,8 @@ def head_lines(doc: BriefingDoc, now: datetime) -> list[str]:
     period = context.get("period", "")
     greeting = {"morning": _("Good morning"), "afternoon": _("Good afternoon"), "evening": _("Good evening")}
     words = {"morning": _("morning"), "afternoon": _("afternoon"), "evening": _("evening")}
-    day = formats.long_day(now.date())
-    first = [greeting.get(period, "ARIA"), f"{day} {now.year}", formats.clock(now), doc.timezone, words.get(period, "")]
+    day = formats.long_day(now.date(), year=True)
+    first = [greeting.get(period, "ARIA"), day, formats.clock(now), doc.timezone, words.get(period, "")]
     hub = context.get("hub") or {}
     waiting = (context.get("queue") or {}).get("pending_total")
     second = [hub_words(hub, now)]
@@ -128,7 +128,7 @@ def _tasks(data: dict[str, Any], now: datetime) -> Lines:
     today = now.date()
     lines: list[tuple[Any, ...]] = []
     if "open_total" in data:
-        lines.append((_("{n} open").format(n=data["open_total"]),))
+        lines.append((ngettext("{n} open", "{n} open", data["open_total"]).format(n=data["open_total"]),))
     groups = (
         ("overdue", _("Overdue"), "problem"),
         ("due_today", _("Due today"), "mark"),
@@ -245,7 +245,7 @@ def _finance(data: dict[str, Any], now: datetime) -> Lines:
         )
         lines.append((f"{month_words(data['month'], now)}{text}",))
     over = [budget for budget in data["budgets"] or [] if budget["level"] in ("warning", "critical")]
-    lines += [(budget_line(budget), "problem") for budget in over]
+    lines += [(budget_line(budget, currency), "problem") for budget in over]
     for item in data["due"] or []:
         amount = formats.money(item["amount"], item["currency"] or "")
         text = _("due {what} {amount} {day}").format(
@@ -257,11 +257,11 @@ def _finance(data: dict[str, Any], now: datetime) -> Lines:
     return lines
 
 
-def budget_line(budget: dict[str, Any]) -> str:
+def budget_line(budget: dict[str, Any], currency: str) -> str:
     """``Software at 82 % of its budget``; money spent where none was allowed has no share."""
     if budget["percent"] is None:
         return _("{category}: {amount} spent without a budget").format(
-            category=budget["category"], amount=budget["spent"]
+            category=budget["category"], amount=formats.amount(budget["spent"], currency)
         )
     percent = Decimal(str(budget["percent"]))
     shown = formats.number(percent, 1 if percent % 1 else 0)
@@ -294,7 +294,8 @@ def _insights(data: dict[str, Any], now: datetime) -> Lines:
     lines: list[tuple[Any, ...]] = []
     for insight in data["insights"]:
         project = f" — {insight['project']}" if insight["project"] else ""
-        lines.append((f"{(insight['content'].splitlines() or [''])[0]}{project}", "plain", 0))
+        first = insight["content"].partition("\n")[0].rstrip()
+        lines.append((f"{first}{project}", "plain", 0))
     return _some(lines)
 
 

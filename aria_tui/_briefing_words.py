@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from decimal import Decimal
 from functools import lru_cache
 
 from aria_tui.locale import _, formats
@@ -25,10 +26,20 @@ def say(text: str, now: datetime | None = None) -> str:
 def _say_one(text: str) -> str:
     for sentence, pattern in _patterns():
         if found := pattern.fullmatch(text):
-            inner = {key: _say_one(value) if key == "reason" else value for key, value in found.groupdict().items()}
-            return _(sentence).format(**inner)
+            return _(sentence).format(**{key: _say_place(key, value) for key, value in found.groupdict().items()})
     head, colon, tail = text.partition(": ")
     return f"{_(head) if head in _PARTS else head}: {_say_one(tail)}" if colon else text
+
+
+def _say_place(key: str, value: str) -> str:
+    """What stands in a sentence's place: a reason in the language, a share and money in the language's form."""
+    if key == "reason":
+        return _say_one(value)
+    if key == "percent" and re.fullmatch(r"\d+(\.\d)?", value):
+        return formats.number(Decimal(value), 1 if "." in value else 0)
+    if key == "amount" and (found := re.fullmatch(r"(-?\d+\.\d+)(?: (\S+))?", value)):
+        return formats.amount(found[1], found[2])
+    return value
 
 
 def N_(message: str) -> str:
@@ -125,7 +136,7 @@ _SENTENCES: tuple[str, ...] = (
     N_("zone?"),
     # of finance
     N_("{category} budget at {percent} %"),
-    N_("{amount} spent without a budget"),
+    N_("{category}: {amount} spent without a budget"),
     N_("summary of {month}"),
     N_("several currencies ({names}): set [finance] currency"),
     N_("not added: {names}"),

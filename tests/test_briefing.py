@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from aria_tui import briefing, locale
 from aria_tui.config import Config, parse
 from aria_tui.errors import HubUnavailable, NotSaved
 from aria_tui.hub.contract import Briefing, validate
+from aria_tui.locale import formats
 from aria_tui.models import (
     Alert,
     BriefingDoc,
@@ -534,6 +535,34 @@ async def test_in_portuguese_the_words_change_and_the_data_does_not() -> None:
         doc = await gathered(hub)
         assert briefing.as_data(doc) == briefing.as_data(english)
         assert "segunda-feira, 30 de novembro" in briefing.render_text(doc)
+    finally:
+        locale.use("en")
+
+
+@pytest.mark.parametrize(
+    ("english", "portuguese"),
+    [
+        ("Rent budget at 99.9 %", "Orçamento de Rent em 99,9 %"),
+        ("Software budget at 82 %", "Orçamento de Software em 82 %"),
+        ("Zero: 1234.50 BRL spent without a budget", "Zero: R$ 1.234,50 gastos sem orçamento"),
+        ("Zero: 5.00 spent without a budget", "Zero: 5,00 gastos sem orçamento"),
+    ],
+)
+def test_numbers_in_an_alert_have_the_languages_form(english: str, portuguese: str) -> None:
+    locale.use("pt_BR")
+    try:
+        assert briefing.say(english) == portuguese
+    finally:
+        locale.use("en")
+
+
+async def test_in_portuguese_counts_and_the_first_line_are_grammatical() -> None:
+    many = Readings(tasks=TaskList(tasks=(task("One"), task("Two"))), queue=WAITING)
+    locale.use("pt_BR")
+    try:
+        text = briefing.render_text(await gathered(many))
+        assert "segunda-feira, 30 de novembro de 2026" in text and "2 abertas" in text
+        assert formats.long_day(date(2026, 12, 1), year=True) == "terça-feira, 1º de dezembro de 2026"
     finally:
         locale.use("en")
 

@@ -30,28 +30,37 @@ async def _run(args: argparse.Namespace) -> int:
     found = list(section.data.get("projects", ()))
     stale = [project for project in found if project.get("freshness") == "stale"]
     shown = stale if args.stale else found
+    if section.state == "partial":
+        output.complain(section.reason)
     if args.json:
         output.emit({**section.data, "projects": shown, "stale": section.data.get("stale", len(stale))})
         return 0
-    if section.state == "partial":
-        output.complain(section.reason)
     output.table([_row(project) for project in shown])
-    output.say(_("{stale} stale of {count}").format(stale=len(stale), count=len(found)))
+    output.say(_("{stale} stale of {total}").format(stale=len(stale), total=len(found)))
     return 0
 
 
 def _row(project: dict[str, Any]) -> tuple[str, ...]:
+    from aria_tui._briefing_lines import changes_words, state_words
+    from aria_tui._briefing_words import say
     from aria_tui.cli.words import age
 
+    name = output.clip(str(project["name"]), 24)
     if problem := project.get("problem"):
-        return (output.clip(str(project["name"]), 24), output.clip(str(problem), 60), "", "", "")
-    changed = sum(int(project.get(name) or 0) for name in ("staged", "unstaged", "untracked", "conflicts"))
+        return (name, output.clip(say(str(problem)), 60), "", "", "", "")
+    state = str(project["state"])
     ahead, behind = project.get("ahead") or 0, project.get("behind") or 0
     commit = project.get("last_commit") or {}
     return (
-        output.clip(str(project["name"]), 24),
+        name,
         output.clip(str(project.get("branch") or ""), 24),
-        f"±{changed}" if changed else _("clean"),
+        "" if state == "ok" else state_words(state),
+        "" if state == "bare" else changes_words(project),
         " ".join(part for part in (f"↑{ahead}" if ahead else "", f"↓{behind}" if behind else "") if part),
-        f"{age(commit.get('at'))} {project.get('freshness') or ''}".strip(),
+        f"{age(commit.get('at'))} {_fresh(project.get('freshness'))}".strip(),
     )
+
+
+def _fresh(word: str | None) -> str:
+    """``fresh``, ``quiet``, ``stale`` in the language in use."""
+    return {"fresh": _("fresh"), "quiet": _("quiet"), "stale": _("stale")}.get(word or "", "")

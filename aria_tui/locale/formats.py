@@ -43,15 +43,23 @@ def money(amount: Decimal | str, currency: str, *, signed: bool = False) -> str:
     return sign + shown.replace("\xa0", " ")
 
 
+def amount(value: str, currency: str | None) -> str:
+    """Money as data has it, of a currency that may not be known."""
+    return money(value, currency) if currency else number(Decimal(value), 2)
+
+
 def _date(value: date, pattern: str) -> str:
     from babel.dates import format_date
 
     return str(format_date(value, pattern, locale=_locale()))
 
 
-def long_day(value: date) -> str:
-    """``Monday 30 November``, ``segunda-feira, 30 de novembro``."""
-    return _date(value, "EEEE, d 'de' MMMM" if language() == "pt_BR" else "EEEE d MMMM")
+def long_day(value: date, *, year: bool = False) -> str:
+    """``Monday 30 November``, ``segunda-feira, 30 de novembro``; ``1º de dezembro de 2026`` with the year."""
+    if language() != "pt_BR":
+        return _date(value, "EEEE d MMMM y" if year else "EEEE d MMMM")
+    day = "d'º'" if value.day == 1 else "d"
+    return _date(value, f"EEEE, {day} 'de' MMMM 'de' y" if year else f"EEEE, {day} 'de' MMMM")
 
 
 def short_day(value: date, today: date | None = None) -> str:

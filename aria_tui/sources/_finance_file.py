@@ -92,20 +92,21 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
 
 
 def _check_keys(given: Mapping[str, Any], text: str, path: Path) -> None:
-    tables: list[tuple[str, Any]] = [("", given), ("summary", given.get("summary", {}))]
+    tables: list[tuple[str, Any, int]] = [("", given, 0), ("summary", given.get("summary", {}), 0)]
     for name in ("recurring", "budgets"):
         entries = given.get(name, [])
         if not isinstance(entries, list):
             raise money.Bad(f"{path}:{_line(text, name)}: {name} must be a list: [[{name}]]")
-        tables += [(name, entry) for entry in entries]
-    for name, table in tables:
+        tables += [(name, entry, number) for number, entry in enumerate(entries)]
+    for name, table, number in tables:
         if not isinstance(table, Mapping):
             raise money.Bad(f"{path}:{_line(text, name)}: {name} must be a table")
         for key in table:
             if key not in _KEYS[name]:
                 close = difflib.get_close_matches(key, _KEYS[name], 1)
                 hint = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(_KEYS[name])}"
-                raise money.Bad(f"{path}:{_line(text, re.escape(key))}: unknown key {key!r} ({hint})")
+                line = _line_within(text, name, number, re.escape(key))
+                raise money.Bad(f"{path}:{line}: unknown key {key!r} ({hint})")
 
 
 def _placed(problem: str, text: str, path: Path) -> str:
@@ -113,6 +114,22 @@ def _placed(problem: str, text: str, path: Path) -> str:
     name = problem.partition(":")[0]
     line = _line(text, re.escape(name)) if name else 0
     return f"{path}:{line}: {problem}" if line else f"{path}: {problem}"
+
+
+def _line_within(text: str, table: str, number: int, pattern: str) -> int:
+    """The first line that holds it in the ``number``-th table of that name (from 0); anywhere where it isn't there."""
+    headers = [
+        (index, found[1])
+        for index, line in enumerate(text.splitlines())
+        if (found := re.match(r"\s*\[+\s*(\w+)", line))
+    ]
+    starts = [-1] if not table else [index for index, name in headers if name == table]
+    if number < len(starts):
+        start = starts[number] + 1
+        end = next((index for index, _ in headers if index >= start), None)
+        if line := _line("\n".join(text.splitlines()[start:end]), pattern):
+            return start + line
+    return _line(text, pattern)
 
 
 def _line(text: str, pattern: str) -> int:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 from typing import Any, NoReturn
 
@@ -16,6 +16,8 @@ from aria_tui.hub.contract import text_problem
 LIMIT = Decimal(10) ** 15
 """No household's figure is larger: what is, counts as infinity."""
 _PLAIN = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,12})?\Z", re.ASCII)
+_POWER = re.compile(r"[+-]?\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,9})?\Z", re.ASCII)
+"""Any other number: only asked whether it is one beyond measure."""
 _MONTH = re.compile(r"(\d{4})-(\d\d)(?:-\d\d)?\Z", re.ASCII)
 
 CODES = {"R$": "BRL", "US$": "USD", "$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY"}
@@ -49,14 +51,16 @@ class Finances:
 
 def amount(value: Any, name: str) -> Decimal:
     """An exact amount: a number, or a text with a decimal point. Raises Bad, NotFinite."""
-    if isinstance(value, bool) or value is None:
+    if value is None:
+        raise Bad(f"{name} is missing")
+    if isinstance(value, bool):
         raise Bad(f"{name} is not an amount")
     if isinstance(value, str):
-        if value.strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
-            raise NotFinite(f"{name} is {value.strip()}")
-        if not _PLAIN.match(value.strip()):
-            raise Bad(f"{name} is not an amount with a decimal point: {value[:40]!r}")
         value = value.strip()
+        if value.lower().lstrip("+-") in ("nan", "inf", "infinity"):
+            raise NotFinite(f"{name} is {value}")
+        if not _PLAIN.match(value) and not (_POWER.match(value) and abs(Decimal(value)) >= LIMIT):
+            raise Bad(f"{name} is not an amount with a decimal point: {value[:40]!r}")
     elif not isinstance(value, int | Decimal):
         raise Bad(f"{name} is not an amount")
     number = Decimal(value)
@@ -81,6 +85,8 @@ def written(value: Decimal) -> str:
 
 def month_of(value: Any) -> str:
     """``YYYY-MM`` of a month or a date. Raises Bad."""
+    if value is None:
+        raise Bad("month is missing (YYYY-MM)")
     if isinstance(value, str) and (found := _MONTH.match(value)) and 1 <= int(found[2]) <= 12:
         return f"{found[1]}-{found[2]}"
     raise Bad(f"month is not YYYY-MM: {str(value)[:20]!r}")
@@ -114,8 +120,10 @@ def due_date(value: Any, today: date) -> date:
         this = _in_month(today.year, today.month, value)
         following = (today.year + 1, 1) if today.month == 12 else (today.year, today.month + 1)
         return this if this >= today else _in_month(*following, value)
+    if value is None:
+        raise Bad("due is missing (a date, or a day of the month)")
     if isinstance(value, date):
-        return value
+        return value.date() if isinstance(value, datetime) else value
     try:
         return date.fromisoformat(value[:10]) if isinstance(value, str) and len(value) >= 10 else _no_date(value)
     except ValueError:

@@ -69,13 +69,14 @@ def _section(finances: money.Finances, when: Moment) -> Section:
         state = "stale"
         reason = "; ".join([f"summary of {finances.month}", *finances.problems])
     else:
-        alerts = tuple(_alert(entry) for entry in finances.budgets or [] if entry["level"] != "ok")
+        alerts = tuple(_alert(one, finances.currency) for one in finances.budgets or [] if one["level"] != "ok")
     return Section(name="finance", state=state, reason=reason, data=data, alerts=alerts)  # type: ignore[arg-type]
 
 
-def _alert(entry: Mapping[str, object]) -> Alert:
+def _alert(entry: Mapping[str, object], currency: str | None) -> Alert:
     level: AlertLevel = "critical" if entry["level"] == "critical" else "warning"
     text = f"{entry['category']} budget at {entry['percent']} %"
     if entry["percent"] is None:
-        text = f"{entry['category']}: {entry['spent']} spent without a budget"
+        amount = f"{entry['spent']} {currency}" if currency else entry["spent"]
+        text = f"{entry['category']}: {amount} spent without a budget"
     return Alert(level=level, source="finance", text=text)

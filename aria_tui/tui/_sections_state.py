@@ -82,9 +82,7 @@ def finance(data: Data, scene: Scene) -> list[Line]:
     lines: list[Line] = []
     for budget in data.get("budgets") or []:
         if budget.get("level") in ("warning", "critical"):
-            text = _("{category} budget at {percent} %").format(
-                category=budget.get("category"), percent=budget.get("percent")
-            )
+            text = _budget(budget, currency)
             lines.append((Piece("  ⚠ ", "warn"), say(text, "bad" if budget["level"] == "critical" else "warn")))
     for item in data.get("due") or []:
         amount = formats.money(str(item.get("amount", "")), str(item.get("currency") or currency))
@@ -93,6 +91,17 @@ def finance(data: Data, scene: Scene) -> list[Line]:
             (say("  " + _("due"), "dim"), say(f"  {item.get('description', '')}  {amount}  "), say(day, "dim"))
         )
     return lines
+
+
+def _budget(budget: Data, currency: str) -> str:
+    """Money spent where none was allowed has no share."""
+    category, percent = budget.get("category"), budget.get("percent")
+    if percent is None:
+        return _("{category}: {amount} spent without a budget").format(
+            category=category, amount=formats.amount(str(budget.get("spent")), currency)
+        )
+    share = formats.number(percent, 1 if percent % 1 else 0)
+    return _("{category} budget at {percent} %").format(category=category, percent=share)
 
 
 def flows(data: Data) -> Line:

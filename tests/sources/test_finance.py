@@ -78,7 +78,8 @@ async def test_the_local_service_whole(service: Service) -> None:
         ("Neon DB", "2026-12-03", "USD"),
         ("Fifth", "2026-12-05", "BRL"),
     ]
-    assert "Software budget at 82 %" in [alert.text for alert in section.alerts]
+    alerts = [alert.text for alert in section.alerts]
+    assert "Software budget at 82 %" in alerts and "None: 1.00 BRL spent without a budget" in alerts
     assert {request.headers["authorization"] for request in service.requests} == {"Bearer s3cr3t-token"}
 
 
@@ -101,7 +102,7 @@ async def test_one_part_fails_and_the_others_are_shown(service: Service) -> None
 
 
 @pytest.mark.case("F01")
-@pytest.mark.parametrize("number", ["NaN", "1e309", "Infinity", "-1e400", '"nan"'])
+@pytest.mark.parametrize("number", ["NaN", "1e309", "Infinity", "-1e400", '"nan"', '"1e309"', '"9999999999999999"'])
 @pytest.mark.parametrize("place", ["/api/summary", "/api/budget", "/api/recurring?days=5"])
 async def test_what_is_no_number_makes_the_section_unavailable(service: Service, number: str, place: str) -> None:
     bodies = {"/api/summary": SUMMARY, "/api/budget": BUDGETS, "/api/recurring?days=5": UPCOMING}
@@ -118,7 +119,8 @@ async def test_what_is_no_number_makes_the_section_unavailable(service: Service,
     [
         (b"<html>login", "summary: unexpected answer (not JSON)"),
         (b"[]", "summary: the summary is not an object"),
-        (b"{}", "summary: income is not an amount"),
+        (b"{}", "summary: income is missing"),
+        (b'{"income": "1e3", "expenses": 1, "balance": 1, "month": "2026-11"}', "summary: income is not an amount"),
         (
             b'{"income": "1.234,56", "expenses": 1, "balance": 1, "month": "2026-11"}',
             "summary: income is not an amount",
@@ -170,6 +172,7 @@ def test_money_as_text_is_the_same_money(value: Decimal) -> None:
         (1, "2026-12-31", "2027-01-01"),
         ("15", "2026-11-16", "2026-12-15"),
         ("2026-12-01", "2026-11-30", "2026-12-01"),
+        (datetime(2026, 12, 3, 22), "2026-11-30", "2026-12-03"),
     ],
 )
 def test_when_a_payment_is_due(due: Any, today: str, wanted: str) -> None:
@@ -215,7 +218,9 @@ async def test_finance_by_hand(tmp_path: Path) -> None:
     [
         ("spent =", "spend =", ":12: unknown key 'spend' (did you mean 'spent'?)"),
         ('currency = "BRL"', 'curency = "BRL"', ":1: unknown key 'curency' (did you mean 'currency'?)"),
+        ("spent = 82.5", 'spent = 82.5\ncurrency = "USD"', ":13: unknown key 'currency' (known here: category, "),
         ("due = 3", "due = 40", "Neon DB: due is no day of a month: 40"),
+        ("due = 3", "", "Neon DB: due is missing"),
         ("82.5", "1.000", ":12: 1.000 can be read in two ways"),
         ("82.5", "nan", "not a finite amount"),
         ('"19.00"', '"1.234,56"', "amount is not an amount with a decimal point"),

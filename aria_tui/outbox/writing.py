@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import aiosqlite
 import msgspec
 
-from aria_tui.errors import AriaError
+from aria_tui.errors import AriaError, NotSaved, QueueUnavailable
 from aria_tui.models import QueueItem, WriteResult
 from aria_tui.outbox import accept, names, rows
 from aria_tui.outbox.inserting import Accepted, NewRow, insert_row
@@ -41,7 +41,7 @@ async def write(engine: Engine, row: NewRow, payload: dict[str, Any], *, offline
             await engine.syncer.send_now(accepted.number, engine.config.hub.budget)
         except (AriaError, OSError) as error:
             engine.wrote()
-            return queued(accepted.number, entity, str(error))  # it is committed, and that is what counts
+            return queued(accepted.number, entity, _hindrance(error))  # it is committed, and that is what counts
         except asyncio.CancelledError:
             engine.wrote()
             raise
@@ -138,8 +138,13 @@ async def resolve(engine: Engine, number: int, choice: str | Mapping[str, str]) 
         await engine.syncer.send_now(resolved.number, engine.config.hub.budget)
     except (AriaError, OSError) as error:
         engine.wrote()
-        return queued(resolved.number, entity, str(error))
+        return queued(resolved.number, entity, _hindrance(error))
     return await outcome(engine, resolved.number, entity)
+
+
+def _hindrance(error: AriaError | OSError) -> str:
+    """Why a committed row was not sent at once. "not saved", as the error calls itself, is said of no such row."""
+    return error.reason if isinstance(error, NotSaved | QueueUnavailable) else str(error)
 
 
 def _why_queued(item: QueueItem) -> str:

@@ -1,12 +1,16 @@
-"""A batch holds every field that hub-api.md asks for, whatever its value: another Hub may insist on them."""
+"""What is sent, and told of it: a batch holds every field that hub-api.md asks for, whatever its value."""
 
 from __future__ import annotations
 
 import json
+import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 import httpx
+import pytest
 
+from aria_tui.outbox import connecting
 from tests.outbox.bench import Bench, Home
 
 
@@ -16,11 +20,13 @@ class Bodies(httpx.AsyncBaseTransport):
     def __init__(self, home: Home) -> None:
         self.inner = home.network.inner
         self.batches: list[dict[str, Any]] = []
+        self.meanwhile: Callable[[], object] = lambda: None
         home.network.inner = self
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if request.url.path == "/api/queue":
             self.batches.append(json.loads(request.content))
+            self.meanwhile()
         return await self.inner.handle_async_request(request)
 
 
@@ -38,3 +44,16 @@ async def test_an_operation_bears_every_field_of_the_contract(bench: Bench, home
     assert all(needed <= set(op) <= needed | {"entity", "base_version", "base"} for op in ops)
     assert [op["schema_version"] for op in ops] == [1, 1, 1]
     assert ops[2]["base"] == {"title": "made"} and ops[2]["base_version"] == 1
+
+
+async def test_a_row_that_is_saved_is_never_told_as_not_saved(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program takes the file's lock while the Hub has the row: it is committed, so it is queued."""
+    monkeypatch.setattr(connecting, "PATIENCE", 0.3)
+    await home.assistant.capture_insight("first", offline=True)
+    other = sqlite3.connect(home.file, isolation_level=None)
+    bodies = Bodies(home)
+    bodies.meanwhile = lambda: other.execute("BEGIN IMMEDIATE")
+    result = await home.assistant.capture_insight("second")
+    other.close()
+    assert (result.status, result.queue_id) == ("queued", 2)
+    assert "the queue's lock" in result.message and "not saved" not in result.message

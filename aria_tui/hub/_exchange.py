@@ -27,7 +27,6 @@ LARGEST_ANSWER = 32 * 1024 * 1024
 IDLE_SECONDS = 4.0
 """A kept connection is not used again after this: servers close theirs after 5 s and more."""
 CONNECTIONS = 8
-_STALE_TRIES = 1 + CONNECTIONS
 
 _log = logging.getLogger("aria.hub")
 
@@ -47,6 +46,8 @@ class Line:
         self._headers = dict(headers)
         self._given = transport
         self._transport: httpx.AsyncBaseTransport | None = transport
+        self._unkept: httpx.AsyncBaseTransport | None = None
+        """Makes a connection for each request and keeps none."""
         self._opening = asyncio.Lock()
         self._proxied = False
         self._now = now
@@ -63,20 +64,22 @@ class Line:
         headers: Mapping[str, str] | None = None,
     ) -> Answer | NoAnswer:
         """Sends once. Only when a kept connection turns out to be dead and ``repeatable`` (the request does no harm
-        when it is done twice) it is sent again, over a new one, within the same ``timeout`` seconds."""
+        when it is done twice) it is sent once more, within the same ``timeout`` seconds; over a new connection, for
+        the other kept ones may be as dead."""
         deadline = asyncio.get_running_loop().time() + timeout
         asked = {**self._headers, **(headers or {})}
-        for _ in range(_STALE_TRIES):
-            got = await self._once(method, path, params, content, asked, deadline, timeout)
-            if not (isinstance(got, NoAnswer) and got.stale and repeatable):
-                break
+        got = await self._once(method, path, params, content, asked, deadline, timeout)
+        if isinstance(got, NoAnswer) and got.stale and repeatable:
+            got = await self._once(method, path, params, content, asked, deadline, timeout, kept=False)
         return got
 
     async def aclose(self) -> None:
         """Closes the connections; the line can be used again (a transport that was given stays with its giver)."""
-        if self._given is None and self._transport is not None:
-            transport, self._transport = self._transport, None
-            await transport.aclose()
+        if self._given is None:
+            open_now = [transport for transport in (self._transport, self._unkept) if transport is not None]
+            self._transport = self._unkept = None
+            for transport in open_now:
+                await transport.aclose()
 
     async def _once(
         self,
@@ -87,13 +90,15 @@ class Line:
         headers: Mapping[str, str],
         deadline: float,
         timeout: float,
+        *,
+        kept: bool = True,
     ) -> Answer | NoAnswer:
         watch = _Watch(known=self._given is None)
         reading = _Reading(self.base_url, watch, self._now)
         try:
             async with asyncio.timeout_at(deadline):
                 try:
-                    transport = await self._open()
+                    transport = await self._open(kept)
                     request = _request(method, self.base_url + path, params, content, headers, watch)
                     await reading.take(await transport.handle_async_request(request))
                 finally:
@@ -108,14 +113,22 @@ class Line:
             return reading.cut(_cut_reason(error)) or self._failed(error, watch)
         return reading.whole()
 
-    async def _open(self) -> httpx.AsyncBaseTransport:
+    async def _open(self, kept: bool) -> httpx.AsyncBaseTransport:
+        """The transport whose connections are kept, or the one that makes new ones."""
         async with self._opening:
-            if self._transport is None:
-                self._transport = await _background.call(self._build)
-            return self._transport
+            if self._given is not None:
+                return self._given
+            if kept:
+                if self._transport is None:
+                    self._transport = await _background.call(lambda: self._build(CONNECTIONS))
+                return self._transport
+            if self._unkept is None:
+                self._unkept = await _background.call(lambda: self._build(0))
+            return self._unkept
 
-    def _build(self) -> httpx.AsyncBaseTransport:
-        """On a thread: loading httpx and the certificates takes over 100 ms, which a screen would feel."""
+    def _build(self, kept: int) -> httpx.AsyncBaseTransport:
+        """On a thread: loading httpx and the certificates takes over 100 ms, which a screen would feel. ``kept``: how
+        many idle connections stay open."""
         parts = _address.parse(self.base_url)
         proxy = _proxy.choose(parts)
         self._proxied = bool(proxy)
@@ -123,7 +136,7 @@ class Line:
         import httpx
 
         limits = httpx.Limits(
-            max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=IDLE_SECONDS
+            max_connections=CONNECTIONS, max_keepalive_connections=kept, keepalive_expiry=IDLE_SECONDS
         )
         return httpx.AsyncHTTPTransport(
             verify=_tls.context(parts.scheme), trust_env=False, limits=limits, proxy=proxy or None

@@ -35,7 +35,7 @@ from mcp_types import Tool as ToolDefinition
 from aria_tui import __version__, crash, documents, mcp_stdio, meaning
 from aria_tui import config as configuration
 from aria_tui.errors import AriaError, HubUnavailable
-from aria_tui.mcp_tools import TOOLS, Tool
+from aria_tui.mcp_tools import TOOLS, Tool, as_taken
 from aria_tui.models import BriefingDoc
 from aria_tui.wording import unavailable
 
@@ -134,7 +134,7 @@ class _Handlers:
         if tool is None:
             raise MCPError(code=INVALID_PARAMS, message=f"there is no tool {params.name!r}")
         try:
-            arguments = msgspec.convert(params.arguments or {}, tool.takes)
+            arguments = msgspec.convert(as_taken(params.arguments or {}, tool.takes), tool.takes)
         except msgspec.ValidationError as error:
             raise MCPError(code=INVALID_PARAMS, message=f"invalid params: {error}") from None
 

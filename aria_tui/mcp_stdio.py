@@ -1,7 +1,8 @@
 """The assistant's wire: one JSON-RPC message a line on standard input and output, and nothing else.
 
-Looked at before the SDK: a line that is not UTF-8, or that holds what could never be sent to a Hub (a lone surrogate,
-NaN, U+0000), is answered with an error here and goes no further. The process's own standard output is turned to
+Looked at before the SDK: a line that is not UTF-8, that is no message of the protocol, or that holds what could never
+be sent to a Hub (a lone surrogate, NaN, U+0000), is answered with an error here and goes no further: the SDK would say
+nothing, and who asked would wait for ever. The process's own standard output is turned to
 standard error, so that a stray print of whatever library can't break the protocol.
 """
 
@@ -22,7 +23,7 @@ from mcp.server.stdio import stdio_server
 from aria_tui import documents
 from aria_tui.hub.contract import data_problem
 
-PARSE_ERROR, INVALID_PARAMS = -32700, -32602  # JSON-RPC 2.0, section 5.1
+PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602  # JSON-RPC 2.0, section 5.1
 
 
 @asynccontextmanager
@@ -113,10 +114,31 @@ class _Reader:
             what = "not valid UTF-8" if isinstance(error, UnicodeDecodeError) else "not valid JSON"
             await self._writer.error(None, PARSE_ERROR, what)
             return None
-        problem = data_problem(message)
-        if problem is None:
+        if problem := data_problem(message):
+            await self._writer.error(_number(message), INVALID_PARAMS, f"invalid params: the message {problem}")
+        elif wrong := _wrong(message):
+            await self._writer.error(_number(message), INVALID_REQUEST, f"invalid request: {wrong}")
+        else:
             return text
-        number = message.get("id") if isinstance(message, dict) else None
-        usable = isinstance(number, int) or (isinstance(number, str) and data_problem(number) is None)
-        await self._writer.error(number if usable else None, INVALID_PARAMS, f"invalid params: the message {problem}")
         return None
+
+
+def _number(message: Any) -> int | str | None:
+    """A message's id, where it is one that an answer can bear."""
+    number = message.get("id") if isinstance(message, dict) else None
+    if isinstance(number, int) and not isinstance(number, bool):
+        return number
+    return number if isinstance(number, str) and data_problem(number) is None else None
+
+
+def _wrong(message: Any) -> str | None:
+    """Why it is neither a request, a notification nor an answer (JSON-RPC 2.0, sections 4 and 5), or None."""
+    if isinstance(message, list):
+        return "one message a line, no batches"
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return 'a message is an object with "jsonrpc": "2.0"'
+    if "id" in message and _number(message) is None and "error" not in message:
+        return "an id is a text or a whole number"
+    if "method" in message:
+        return None if isinstance(message["method"], str) else "a method is a text"
+    return None if "result" in message or "error" in message else "there is no method"

@@ -102,6 +102,19 @@ class RecordActivity(Write, frozen=True, kw_only=True):
     notes: str | None = None
 
 
+_ALSO = {"due_date": "due", "project_name": "project"}
+"""A task's fields as the results bear them: who has read one says them back so."""
+
+
+def as_taken(given: dict[str, Any], takes: type[Arguments]) -> dict[str, Any]:
+    """Arguments by the tool's own names."""
+    names = {field.name for field in msgspec.structs.fields(takes)}
+    usual = {name: _ALSO.get(name, name) for name in given}
+    return {
+        own if own in names and (own == name or own not in given) else name: given[name] for name, own in usual.items()
+    }
+
+
 class Context(documents.Document, frozen=True, kw_only=True):
     """Where and when the user is, and how Hub and queue stand."""
 

@@ -199,6 +199,17 @@ async def test_failures_are_the_command_lines_words(aria: Aria) -> None:
 
 
 @pytest.mark.case("M01")
+async def test_a_field_may_be_named_as_the_results_name_it(aria: Aria) -> None:
+    async with connected(aria) as client:
+        made = await call(client, "aria_create_task", title="x", due_date="2026-12-01", project_name="p")
+        await call(client, "aria_update_task", id=made["id"], due_date=None)
+        task = (await call(client, "aria_list_tasks", project_name="p"))["tasks"][0]
+        assert (task["due_date"], task["project_name"]) == (None, "p")
+        with pytest.raises(MCPError, match="invalid params"):
+            await client.call_tool("aria_create_task", {"title": "x", "due": "2026-12-01", "due_date": "2026-12-02"})
+
+
+@pytest.mark.case("M01")
 async def test_a_broken_configuration_is_an_error_until_it_is_mended(aria: Aria) -> None:
     aria.home.mkdir()
     file: Path = aria.home / "config.toml"

@@ -80,6 +80,30 @@ def test_surrogates_nan_and_broken_bytes_are_invalid_and_store_nothing(aria: Ari
 
 
 @pytest.mark.case("M01")
+def test_what_is_no_message_is_answered_and_the_server_goes_on(aria: Aria) -> None:
+    wrong = (
+        "[]", '[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', '"ping"', '{"jsonrpc": "2.0", "method": 7}',
+        '{"jsonrpc": "2.0", "id": null, "method": "ping"}', '{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}',
+        '{"jsonrpc": "2.0", "id": true, "method": "ping"}',
+    )  # fmt: skip
+    found, _, written = talk(aria, *wrong, '{"jsonrpc": "2.0", "id": 9, "method": "ping"}', answers=2)
+    refused = [json.loads(line) for line in written if b"-32600" in line]
+    assert [message["id"] for message in refused] == [None] * len(wrong) and found[9]["result"] == {}
+    found, _, _ = talk(
+        aria,
+        '{"id": 1, "method": "ping"}',
+        '{"jsonrpc": "1.0", "id": 2, "method": "ping"}',
+        '{"jsonrpc": "2.0", "id": "three"}',
+        '{"jsonrpc": "2.0", "method": "notifications/none"}',
+        '{"jsonrpc": "2.0", "id": 99, "result": {}}',
+        '{"jsonrpc": "2.0", "id": 123456789012345678901234567890, "method": "ping"}',
+        answers=4,
+    )
+    assert [found[number]["error"]["code"] for number in (1, 2, "three")] == [-32600] * 3
+    assert found[123456789012345678901234567890]["result"] == {}
+
+
+@pytest.mark.case("M01")
 def test_stray_output_and_warnings_stay_off_the_wire(aria: Aria) -> None:
     (aria.root / "site").mkdir()
     (aria.root / "site" / "sitecustomize.py").write_text(

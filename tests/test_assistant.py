@@ -61,6 +61,16 @@ async def test_an_acknowledged_edit_stays_laid_over_a_read_that_began_before_it(
     assert await titles(home) == [("after", "")] and mirror.things["task"][made.id]["title"] == "after"
 
 
+async def test_what_the_hub_had_done_already_changes_nothing_of_what_was_read(bench: Bench, home: Home) -> None:
+    made = await bench.run(home.assistant.create_task("once"))
+    await bench.run(home.assistant.complete_task(made.id))
+    before = (await bench.run(home.assistant.list_tasks())).tasks[0]
+    bench.clock.advance(3600)
+    await bench.run(home.assistant.complete_task(made.id))
+    after = (await bench.run(home.assistant.list_tasks())).tasks[0]
+    assert (after.completed_at, after.version) == (before.completed_at, before.version) and after.version == 2
+
+
 async def test_last_seen_is_told_with_its_time_and_survives_a_failed_read(bench: Bench, home: Home) -> None:
     await bench.run(home.assistant.create_task("seen"))
     await titles(home)

@@ -62,13 +62,16 @@ def apply(things: dict[str, dict[str, Any]], change: Change, *, version: int | N
     """Makes the change in a collection by id and gives the mark that a screen shows for it.
 
     ``version``: what the Hub made of it. It is kept only where it follows on the one that was known: else others
-    changed fields in between that were never read, and it would say that they were.
+    changed fields in between that were never read, and it would say that they were. Where it is the one that was
+    known, the Hub changed nothing (done what was done already), and no later read would correct what is changed here.
     """
     thing = things.get(change.id)
     known = (thing or {}).get("version", 0)
     if change.act == "delete":
         things.pop(change.id, None)
         return "deleted"
+    if thing is not None and version is not None and version == known:
+        return "edited"
     if thing is None:
         if change.act == "update":
             return ""  # nothing is guessed of a thing that was never seen

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from aria_tui.outbox.views import Views
 
 _GOOD = {"online", "slow", "embedded"}
+PROBE = 5.0
+"""Seconds within which a Hub that is there has answered a probe, however slow it is."""
 
 
 class Engine:
@@ -81,6 +83,12 @@ class Engine:
         for closer in reversed(self._closers):
             await closer()
         self.lock.release()
+
+    @property
+    def _patience(self) -> float:
+        """Seconds for a probe. As long as the background's (``Monitor``), so that a Hub is not slow for the one and away
+        for the other; longer where a longer budget is configured."""
+        return min(self.config.hub.timeout, max(PROBE, self.config.hub.budget))
 
     # Parts
 
@@ -292,7 +300,7 @@ class Engine:
         if gate is not None and gate.code in ("offline", "paused") and gate.seconds(self.clock):
             raise HubUnavailable(gate.hub_state, gate.reason, since=gate.since)
         if link.status.state not in _GOOD or not link.bound:
-            found = await link.probe(min(self.config.hub.budget, self.config.hub.timeout))
+            found = await link.probe(self._patience)
             if not found.may_send:
                 raise HubUnavailable(link.status.state, link.status.reason, since=link.status.since)
         return link
@@ -301,7 +309,7 @@ class Engine:
         try:
             link = await self.link()
             if probe:
-                await link.probe(min(self.config.hub.budget, self.config.hub.timeout))
+                await link.probe(self._patience)
             await link.refresh_uptime()
         except HubUnavailable as error:
             return HubStatus(state=error.state, reason=error.reason, url=self.config.hub.url)  # type: ignore[arg-type]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sqlite3
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -71,6 +73,73 @@ def test_tiny_huge_and_very_long(aria: Aria, terminal: Callable[..., Tmux]) -> N
     screen.keys("q")
     screen.wait_for("exit-status=0")
     assert aria.waiting() == 3
+
+
+QUITS_WITHIN = 2.0
+"""Seconds from the key to the end of the process (cases.md, T06)."""
+SCREENS = (
+    *(("v", "0 insights"), (",", "Settings"), ("?", "Everywhere")),
+    *(("c", "Connect to a Hub"), ("C-p", "Find a command")),
+)
+
+
+@pytest.mark.case("T06")
+def test_late_answers_while_screens_come_and_go(
+    aria: Aria, hub: HubProcess, proxy: FaultProxy, terminal: Callable[..., Tmux]
+) -> None:
+    """Cases T06: every answer takes 3 s, everything is read again each second; 50 times a pane and a screen."""
+    configured(aria)
+    aria.use(proxy.url, hub.token)
+    for number in range(3):
+        aria("task", "add", f"task {number}", "--due", "2030-01-01").ok()
+    screen = terminal(120, 40).run(aria)
+    screen.wait_for("task 2", "3 open", "online")
+    screen.keys("2", "End", "Up")
+
+    def chosen() -> str:
+        """The task that the cursor is on."""
+        found = re.search(r"▸ +((task|above) \d+)", screen.screen())
+        return found[1] if found else ""
+
+    def another_refresh() -> None:
+        before = len(proxy.requests)
+        wait_until(lambda: len(proxy.requests) > before, 30, "another refresh to begin")
+
+    kept = wait_until(lambda: (now := chosen()) and now == chosen() and now, 10, "a cursor")
+    proxy.add("latency", seconds=3.0)
+    direct = {**aria.environment(), "ARIA_HUB_URL": hub.url, "ARIA_HOME": str(aria.root / "elsewhere")}
+    for number in range(50):
+        screen.keys("12340"[number % 4], "r")
+        key, text = SCREENS[number % len(SCREENS)]
+        screen.keys(key)
+        screen.wait_for(text)
+        if number in (10, 30):
+            aria("task", "add", f"above {number}", "--due", "2026-01-01", env=direct).ok()
+        screen.keys("Escape")
+        screen.wait_gone(text)
+    screen.keys("2", "r")
+    screen.wait_for("above 30", "5 open")
+    assert chosen() == kept
+    screen.keys("t")
+    screen.wait_for("New task")
+    screen.type("typed while ")
+    another_refresh()
+    screen.type("late answers come")
+    another_refresh()
+    screen.wait_for("typed while late answers come")
+    screen.keys("Escape")
+    screen.wait_gone("New task")
+    assert chosen() == kept
+    screen.keys("r", "v")
+    (pid,) = screen.pids()
+    began = time.monotonic()
+    screen.keys("q")
+    wait_until(lambda: not Path(f"/proc/{pid}").exists(), 20, "the end", every=0.01)
+    assert time.monotonic() - began < QUITS_WITHIN
+    screen.wait_for("exit-status=0")
+    log = (aria.home / "log" / "aria.log").read_text()
+    assert "Traceback" not in log and "ERROR" not in log, log
+    assert json.loads((aria.home / "drafts.json").read_text())["task"]["title"] == "typed while late answers come"
 
 
 CLOCK = '''

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Protocol
 from textual import events
 from textual.binding import BindingType
 from textual.driver import Driver
+from textual.notifications import Notify
 from textual.worker import Worker
 
 from aria_tui import locale, paths
@@ -43,6 +44,8 @@ from aria_tui.tui.wayout import WayOut, end_now
 from aria_tui.tui.writes import Writes
 
 log = logging.getLogger(__name__)
+NEWS = 3
+"""Toasts of mere news that are up at most."""
 STORING = 0.4
 """Seconds for the day's briefing on the way out; one that is not stored by then is gathered again."""
 KEEPING = 0.2
@@ -191,8 +194,19 @@ class AriaApp(Doors):
             self.toast(_("unexpected error: {what} (see {file})").format(what=f"{error!r:.200}", file=where), "error")
 
     def toast(self, text: str, severity: str = "information") -> None:
-        """Tells the user something in the corner; text from outside is harmless here as everywhere."""
-        self.notify(visible(text), severity=severity, markup=False)  # type: ignore[arg-type]
+        """Tells the user something in the corner, an error for twice as long; text from outside is harmless here as
+        everywhere."""
+        stays = self.NOTIFICATION_TIMEOUT * (2 if severity == "error" else 1)
+        self.notify(visible(text), severity=severity, timeout=stays, markup=False)  # type: ignore[arg-type]
+
+    def on_notify(self, event: Notify) -> None:
+        """What is told again takes the place of what was told before, and of mere news only the newest stay: the corner
+        is somebody's tasks."""
+        new, up = event.notification, list(self._notifications)
+        news = [one for one in up if one.severity == new.severity == "information"]
+        for one in up:
+            if one.message == new.message or one in news[: 1 - NEWS]:
+                self._unnotify(one)
 
     async def do_quit(self) -> None:
         self.way_out.begin(0)

@@ -32,10 +32,19 @@ class Undo:
     """How to take one action back: its name, and the write that does it."""
 
     label: str
-    call: Call
+    about: str
+    """The id of the task or insight."""
+    call: Callable[[Assistant, str], Awaitable[WriteResult]]
+    """Given the id that the task or insight has now."""
     overlay: TaskView | None = None
     queued: int | None = None
     """The queue number of a delete; while it was never sent, taking the row out again is enough."""
+    anew: bool = False
+    """Whether it makes a new task or insight in the old one's place: the actions before are about that from now on."""
+
+
+Way = Callable[[WriteResult], Undo | None]
+"""The way back of an action, once its outcome is known."""
 
 
 class Writes:
@@ -44,7 +53,9 @@ class Writes:
     def __init__(self, app: AriaApp) -> None:
         self._app = app
         self._running: set[asyncio.Task[WriteResult]] = set()
-        self._undo: deque[Undo] = deque(maxlen=UNDO_DEPTH)
+        self._undo: deque[tuple[asyncio.Task[WriteResult], Way]] = deque(maxlen=UNDO_DEPTH)
+        self._undoing = asyncio.Lock()
+        self._became: dict[str, str] = {}
         self._opened = asyncio.Event()
 
     def opened(self) -> None:
@@ -52,12 +63,15 @@ class Writes:
         self._opened.set()
 
     def start(
-        self, call: Call, *, overlay: TaskView | None = None, undo: Callable[[WriteResult], Undo | None] | None = None
+        self, call: Call, *, overlay: TaskView | None = None, undo: Way | None = None, said: str = ""
     ) -> asyncio.Task[WriteResult]:
-        """Begins a write. Its outcome is told by a toast; an error is told by whoever awaits, else by ``tell``."""
-        task = asyncio.ensure_future(self._run(call, overlay, undo))
+        """Begins a write, which can be taken back from now on. Its outcome is told by a toast, after ``said`` (and by
+        that alone where all is well); an error is told by whoever awaits, else by ``tell``."""
+        task = asyncio.ensure_future(self._run(call, overlay, said))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        if undo is not None:
+            self._undo.append((task, undo))
         return task
 
     def tell(self, task: asyncio.Task[WriteResult]) -> None:
@@ -73,9 +87,7 @@ class Writes:
             with self._app.guard("write"):
                 raise error
 
-    async def _run(
-        self, call: Call, overlay: TaskView | None, undo: Callable[[WriteResult], Undo | None] | None
-    ) -> WriteResult:
+    async def _run(self, call: Call, overlay: TaskView | None, said: str) -> WriteResult:
         live = self._app.live
         if overlay is not None:
             live.overlay[overlay.id] = overlay
@@ -91,9 +103,10 @@ class Writes:
             live.ask("tasks")
             live.ask("queue")
             live.ask("insights")
-        if undo is not None and (entry := undo(result)) is not None:
-            self._undo.append(entry)
-        self._app.toast(*await self._outcome(live.assistant, result))
+        words, severity = await self._outcome(live.assistant, result)
+        if said:
+            words = said if result.status == "synced" else f"{said} · {words}"
+        self._app.toast(words, severity)
         return result
 
     def _let_go(self, overlay: TaskView) -> None:
@@ -122,19 +135,39 @@ class Writes:
         return _("the Hub rejected it (#{n}): {why}").format(n=number, why=result.message), "error"
 
     async def undo(self) -> None:
-        """Takes the last action back."""
-        if not self._undo:
+        """Takes the last action back; one whose outcome isn't known yet as soon as it is. One after another."""
+        async with self._undoing:
+            while self._undo:
+                write, way = self._undo.pop()
+                await asyncio.wait({write})
+                if write.cancelled() or write.exception() is not None:
+                    continue  # it never happened, and that was told
+                if (entry := way(write.result())) is None:
+                    continue
+                try:
+                    await self._take_back(entry)
+                except AriaError:
+                    self._undo.append((write, way))  # can be tried again
+                    raise
+                return
             self._app.toast(_("nothing to take back"))
-            return
-        entry = self._undo.pop()
+
+    async def _take_back(self, entry: Undo) -> None:
+        said = _("taken back: {what}").format(what=entry.label)
         assistant = self._app.live.assistant
         if entry.queued is not None and assistant is not None and await _withdrawn(assistant, entry.queued):
-            self._app.live.ask("tasks")
-            self._app.live.ask("queue")
-            self._app.toast(_("taken back: {what}").format(what=entry.label))
+            for topic in ("tasks", "queue", "insights"):
+                self._app.live.ask(topic)
+            self._app.toast(said)
             return
-        await self.start(entry.call, overlay=entry.overlay)
-        self._app.toast(_("taken back: {what}").format(what=entry.label))
+        about, overlay = entry.about, entry.overlay
+        while about in self._became:
+            about = self._became[about]
+        if overlay is not None and overlay.id == entry.about:
+            overlay = msgspec.structs.replace(overlay, id=about)
+        result = await self.start(lambda assistant: entry.call(assistant, about), overlay=overlay, said=said)
+        if entry.anew:
+            self._became[about] = result.id
 
     async def settle(self) -> None:
         """On the way out: waits for writes that run; what is committed stays."""

@@ -125,7 +125,7 @@ class TaskForm(FormScreen):
                 due=task.due_date, tags=task.tags, id=task.id,
             ),
             overlay=task,
-            undo=lambda _result: Undo(label, lambda a: a.delete_task(task.id)),
+            undo=lambda _result: Undo(label, task.id, lambda a, now: a.delete_task(now)),
         )  # fmt: skip
 
     def _edit(self, task: TaskView, wanted: dict[str, Any], values: dict[str, Any]) -> asyncio.Task[WriteResult] | None:
@@ -142,7 +142,7 @@ class TaskForm(FormScreen):
         return self.aria.writes.start(
             lambda a: a.update_task(task.id, changes),
             overlay=changed(task, changes),
-            undo=lambda _result: Undo(label, lambda a: a.update_task(task.id, former), changed(task, former)),
+            undo=lambda _r: Undo(label, task.id, lambda a, now: a.update_task(now, former), changed(task, former)),
         )
 
 
@@ -180,7 +180,10 @@ class InsightForm(FormScreen):
         if not text.strip():
             raise InvalidInput([FieldError(_("text"), _("must not be empty"))])
         if insight is None:
-            return self.aria.writes.start(lambda a: a.capture_insight(text, project=project, tags=tags))
+            return self.aria.writes.start(
+                lambda a: a.capture_insight(text, project=project, tags=tags),
+                undo=lambda made: Undo(_("new insight"), made.id, lambda a, now: a.delete_insight(now)),
+            )
         wanted: dict[str, Any] = {"content": text, "project": project, "tags": tags}
         now = {"content": insight.content, "project": insight.project, "tags": list(insight.tags)}
         changes = _changes(now, wanted, self._shown(), values)
@@ -189,5 +192,5 @@ class InsightForm(FormScreen):
         former = {name: now[name] for name in changes}
         return self.aria.writes.start(
             lambda a: a.update_insight(insight.id, changes),
-            undo=lambda _r: Undo(_("edited insight"), lambda a: a.update_insight(insight.id, former)),
+            undo=lambda _r: Undo(_("edited insight"), insight.id, lambda a, now: a.update_insight(now, former)),
         )

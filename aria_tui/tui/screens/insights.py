@@ -159,8 +159,10 @@ class InsightsScreen(AriaScreen):
             queued = result.queue_id if result.status == "queued" and isinstance(result.queue_id, int) else None
             return Undo(
                 _("deleted insight"),
-                lambda a: a.capture_insight(insight.content, project=insight.project, tags=insight.tags),
+                insight.id,
+                lambda a, _now: a.capture_insight(insight.content, project=insight.project, tags=insight.tags),
                 queued=queued,
+                anew=True,
             )
 
         self.aria.writes.go(lambda a: a.delete_insight(insight.id), undo=way_back)

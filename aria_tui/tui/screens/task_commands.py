@@ -13,6 +13,7 @@ from textual import on
 from aria_tui.errors import HubUnavailable
 from aria_tui.locale import _, formats, ngettext
 from aria_tui.models import TaskView
+from aria_tui.outbox.ids import new_id
 from aria_tui.tui.content import Line, say
 from aria_tui.tui.messages import FilterChanged, FilterLeft
 from aria_tui.tui.screens.base import AriaScreen
@@ -184,7 +185,8 @@ class TaskCommands(AriaScreen):
         former = {name: getattr(task, name) for name in changes}
         if "tags" in former:
             former["tags"] = list(former["tags"])
-        return Undo(label.format(title=task.title), lambda a: a.update_task(task.id, former), changed(task, former))
+        title = label.format(title=task.title)
+        return Undo(title, task.id, lambda a, now: a.update_task(now, former), changed(task, former))
 
     async def do_task_delete(self) -> None:
         tasks = [task for task in self._chosen() if task.mark != "deleted"]
@@ -230,8 +232,12 @@ def _undelete(task: TaskView, result: WriteResult) -> Undo:
         "status": task.status, "due": task.due_date, "tags": task.tags,
     }  # fmt: skip
     queued = result.queue_id if result.status == "queued" and isinstance(result.queue_id, int) else None
+    again = msgspec.structs.replace(task, id=new_id(), waiting=True, mark="new")
     return Undo(
         _("deleted: {title}").format(title=task.title),
-        lambda assistant: assistant.create_task(task.title, **fields),  # type: ignore[arg-type]
-        queued=queued,
+        task.id,
+        lambda assistant, _now: assistant.create_task(task.title, id=again.id, **fields),  # type: ignore[arg-type]
+        again,
+        queued,
+        anew=True,
     )

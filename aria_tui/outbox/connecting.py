@@ -24,8 +24,26 @@ _BUSY_MS = 200
 would hardly ever get its turn; begun anew, after a pause by chance, it asks often again."""
 
 
-async def open_connection(path: Path) -> aiosqlite.Connection:
-    return await aiosqlite.connect(path, isolation_level=None, timeout=_BUSY_MS / 1000)
+async def open_connection(path: Path | None, *, patience_s: float = _BUSY_MS / 1000) -> aiosqlite.Connection:
+    """A connection of SQLite's to a file, or to nothing. Raises sqlite3.Error where the file can't be opened.
+
+    aiosqlite's own thread outlives an attempt that failed, and prints a traceback where the loop is closed by then; so
+    it gets a connection to nothing even so, which is closed as any other.
+    """
+    failed: list[sqlite3.Error] = []
+
+    def connect() -> sqlite3.Connection:
+        try:
+            return sqlite3.connect(path or ":memory:", isolation_level=None, timeout=patience_s)
+        except sqlite3.Error as error:
+            failed.append(error)
+            return sqlite3.connect(":memory:")
+
+    connection = await aiosqlite.Connection(connect, iter_chunk_size=64)
+    if failed:
+        await connection.close()
+        raise failed[0]
+    return connection
 
 
 async def damage_told(connection: aiosqlite.Connection) -> str | None:

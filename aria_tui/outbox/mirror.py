@@ -19,6 +19,7 @@ import msgspec
 from aria_tui.errors import HubUnavailable
 from aria_tui.hub.client import CursorExpired, HubClient
 from aria_tui.outbox import overlay
+from aria_tui.outbox.connecting import open_connection
 from aria_tui.outbox.settle import Judged
 from aria_tui.outbox.verdict import Verdict
 
@@ -323,7 +324,7 @@ async def _connect(path: Path | None) -> aiosqlite.Connection:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             path.touch(mode=0o600)
-    connection = await aiosqlite.connect(path or ":memory:", isolation_level=None, timeout=2)
+    connection = await open_connection(path, patience_s=2)
     try:
         await connection.execute("PRAGMA synchronous = OFF")
         for statement in _SCHEMA.split(";"):

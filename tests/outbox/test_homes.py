@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from aria_tui.assistant import Assistant
 from aria_tui.config import BriefingConfig, Config, HubConfig
 from aria_tui.errors import HubUnavailable, NotSaved, QueueUnavailable
 from aria_tui.models import BriefingDoc, Section
+from aria_tui.outbox.connecting import open_connection
 from tests.outbox.bench import rows
 from tests.outbox.files import old_file
 
@@ -117,3 +119,13 @@ async def test_a_daily_note_that_can_not_be_written_takes_nothing_from_the_queue
         with pytest.raises(NotSaved, match="daily note"):
             await assistant.save_briefing(doc)
         assert [item.operation for item in await assistant.queue_list()] == ["record_activity"]
+
+
+async def test_a_file_that_can_not_be_opened_leaves_no_thread_behind(tmp_path: Path) -> None:
+    """Such a thread would print its traceback over the error that the user is to read, once the loop is closed."""
+    (tmp_path / "queue.db").mkdir()
+    before = set(threading.enumerate())
+    for _ in range(5):
+        with pytest.raises(sqlite3.OperationalError, match="unable to open"):
+            await open_connection(tmp_path / "queue.db")
+        assert set(threading.enumerate()) - before == set()

@@ -7,7 +7,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import count
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -143,8 +143,8 @@ class Reading:
     def _take(self, event: Any) -> None:
         if str(event.get("STATUS", "")).upper() == "CANCELLED":
             return
-        start, end = event["DTSTART"].dt, None
-        end = start + _length(event)
+        start = event["DTSTART"].dt
+        end = _end(start, event)
         all_day = not isinstance(start, datetime)
         summary = str(event.get("SUMMARY", "")).replace("\0", "\ufffd")
         notes = ["zone?"] if event.get("X-ARIA-ZONE") else []
@@ -208,6 +208,8 @@ def read_event(block: str, zones: Zones) -> tuple[Any, bool]:
             known &= _place(value, zones)
     if not isinstance(event["DTSTART"].dt, date):
         raise TypeError("no start")
+    for rule in _rules(event):
+        _bound(rule, event["DTSTART"].dt)
     _length(event)
     return event, known
 
@@ -228,6 +230,18 @@ def _place(value: Any, zones: Zones) -> bool:
     return known
 
 
+def _bound(rule: Any, start: Any) -> None:
+    """Puts a rule's UNTIL where the library reads it right: it takes a bare date, and a time without a zone, for one in
+    UTC. Written so they are meant where the event is, and a whole day is in it (RFC 5545, 3.3.10: inclusive)."""
+    until = (rule.get("UNTIL") or [None])[0]
+    if not isinstance(start, datetime) or not isinstance(until, date):
+        return
+    if not isinstance(until, datetime):
+        until = datetime(until.year, until.month, until.day, 23, 59, 59)
+    if until.tzinfo is None:
+        rule["UNTIL"] = [until.replace(tzinfo=start.tzinfo).astimezone(UTC)]
+
+
 def _length(event: Any) -> timedelta:
     """How long an event is: by its end, its duration, else a day for a date and nothing for a time (RFC 5545,
     3.6.1). One that ends before it begins has no length; one whole day that ends on its own date is that day."""
@@ -245,6 +259,18 @@ def _length(event: Any) -> timedelta:
         given: timedelta = event["DURATION"].dt
         return max(least, given)
     return least
+
+
+def _end(start: Any, event: Any) -> Any:
+    """By the wall clock, as people mean a shift from 22:00 to 06:00. A given DURATION that is no count of days is real
+    time (RFC 5545, 3.3.6), and so is what would else end before it begins, since the clock was put on in between."""
+    length = _length(event)
+    end = start + length
+    if not isinstance(start, datetime):
+        return end
+    began = start.astimezone(UTC)
+    exact = "DTEND" not in event and length % timedelta(days=1)
+    return (began + length).astimezone(start.tzinfo) if exact or end.astimezone(UTC) < began else end
 
 
 def _rules(event: Any) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -170,6 +170,35 @@ def test_until_as_a_date_ends_a_zoned_series() -> None:
     text = ics(f"UID:a\nSUMMARY:U\nDTSTART;TZID={PLACE}:20261104T090000\nRRULE:FREQ=WEEKLY;BYDAY=WE;UNTIL=20261130")
     assert shown(text, "2026-11-25") == ["09:00 U"]
     assert shown(text, "2026-12-02") == []
+
+
+@pytest.mark.case("C04")
+@pytest.mark.parametrize(
+    ("until", "last"),
+    [
+        ("20270120", 20), ("20270119", 13), ("20270120T090000", 20), ("20270120T085959", 13), ("20270120T120000Z", 20),
+        ("20270120T115959Z", 13),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("start", [f";TZID={PLACE}:20270106T090000", ":20270106T090000", ":20270106T120000Z"])
+def test_every_form_of_until_bounds_inclusively_where_the_event_is(until: str, last: int, start: str) -> None:
+    if start.endswith("Z") and "T" in until and not until.endswith("Z"):
+        pytest.skip("such a time is one in UTC then")
+    text = ics(f"UID:a\nSUMMARY:Class\nDTSTART{start}\nRRULE:FREQ=WEEKLY;UNTIL={until}")
+    assert [day for day in (6, 13, 20, 27) if shown(text, f"2027-01-{day:02}")] == [d for d in (6, 13, 20) if d <= last]
+
+
+@pytest.mark.case("C04")
+def test_nothing_ends_before_it_begins_when_the_clock_is_put_on() -> None:
+    nightly = "SUMMARY:Backup\nDTSTART;TZID=Europe/Lisbon:20270301T013000\nRRULE:FREQ=DAILY"
+    for end in ("DTEND;TZID=Europe/Lisbon:20270301T020000", "DURATION:PT30M"):
+        (event,) = read(ics(f"UID:a\n{nightly}\n{end}"), "2027-03-27")["days"][0]  # 28 March there
+        began, ended = (datetime.fromisoformat(event[key]) for key in ("start", "end"))
+        assert ended.astimezone(UTC) - began.astimezone(UTC) == timedelta(minutes=30)
+    shift = "DTSTART;TZID=Europe/Lisbon:20270327T220000"
+    for length, hour in (("DTEND;TZID=Europe/Lisbon:20270328T060000", 2), ("DURATION:PT8H", 3)):  # WEST is UTC+1
+        (event,) = read(ics(f"UID:a\nSUMMARY:Shift\n{shift}\n{length}"), "2027-03-27")["days"][0]
+        assert datetime.fromisoformat(event["end"]).hour == hour
 
 
 @pytest.mark.case("C04")

@@ -121,11 +121,16 @@ async def test_a_daily_note_that_can_not_be_written_takes_nothing_from_the_queue
         assert [item.operation for item in await assistant.queue_list()] == ["record_activity"]
 
 
-async def test_a_file_that_can_not_be_opened_leaves_no_thread_behind(tmp_path: Path) -> None:
-    """Such a thread would print its traceback over the error that the user is to read, once the loop is closed."""
+def test_a_file_that_can_not_be_opened_leaves_no_traceback_of_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One would stand over the error that the user is to read."""
     (tmp_path / "queue.db").mkdir()
-    before = set(threading.enumerate())
-    for _ in range(5):
+    before, told = set(threading.enumerate()), list[object]()
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    for _ in range(20):
         with pytest.raises(sqlite3.OperationalError, match="unable to open"):
-            await open_connection(tmp_path / "queue.db")
-        assert set(threading.enumerate()) - before == set()
+            asyncio.run(open_connection(tmp_path / "queue.db"))
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+    assert not told

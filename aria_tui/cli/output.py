@@ -136,8 +136,11 @@ def width(text: str) -> int:
 
 
 def clip(text: str, cells: int) -> str:
-    """A safe text in one line of at most so many cells, cut with an ellipsis and never inside a character."""
-    word = safe(" ".join(text.split()))
+    """A safe text in one line of at most so many cells, cut with an ellipsis and never inside a character.
+
+    Its lines are joined by spaces; any other white space but spaces has its stand-in, as every control character.
+    """
+    word = safe(" ".join(part for part in text.replace("\r\n", " ").replace("\n", " ").split(" ") if part))
     if len(word) <= cells and word.isascii():
         return word
     from aria_tui import clean

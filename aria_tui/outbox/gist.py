@@ -36,4 +36,4 @@ def _first_line(value: Any, name: str, operation: str) -> str:
         return ""
     if name == "content" and operation == "store_briefing":
         return ""  # a briefing is known by its date
-    return value.strip().splitlines()[0][:_LENGTH]
+    return value.strip().partition("\n")[0].rstrip()[:_LENGTH]

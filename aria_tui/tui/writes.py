@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from aria_tui.errors import AriaError, NotFound
+from aria_tui.hub._reasons import in_words
 from aria_tui.locale import _
 from aria_tui.models import TaskView, WriteResult
 from aria_tui.tui.queue_rows import reason_words
@@ -132,7 +133,8 @@ class Writes:
                 return _("superseded by a newer change at the Hub"), "information"
             case "conflict":
                 return _("changed on both sides: conflict #{n} is in the queue").format(n=number), "warning"
-        return _("the Hub rejected it (#{n}): {why}").format(n=number, why=result.message), "error"
+        why = in_words(result.message.removeprefix(f"rejected (#{number}): "))
+        return _("the Hub rejected it (#{n}): {why}").format(n=number, why=why), "error"
 
     async def undo(self) -> None:
         """Takes the last action back; one whose outcome isn't known yet as soon as it is. One after another."""

@@ -170,13 +170,17 @@ def parse(text: str, name: str = "config.toml") -> Config:
     import tomllib  # most homes have no such file
 
     try:
-        return msgspec.convert(tomllib.loads(text), Config)
+        found = msgspec.convert(tomllib.loads(text), Config)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+)", str(error))
-        line = int(found[1]) if found else len(text.splitlines())  # else: "at end of document"
+        at = re.search(r"\(at line (\d+)", str(error))
+        line = int(at[1]) if at else len(text.splitlines())  # else: "at end of document"
         raise ConfigError(f"is not TOML: {error}", path=name, line=line) from None
     except msgspec.ValidationError as error:
         raise _explain(str(error), text, name) from None
+    if found.hub.url and not re.match(r"https?://", found.hub.url, re.I):
+        line_of_url = line_of(["hub", "url"], text)
+        raise ConfigError("hub.url: must begin with https:// or http://", path=name, line=line_of_url)
+    return found
 
 
 def with_flags(config: Config, *, url: str | None = None, token_file: str | None = None) -> Config:
@@ -295,8 +299,23 @@ def _explain(message: str, text: str, name: str) -> ConfigError:
         what = f"unknown key {key!r}{f' in [{steps[0]}]' if steps else ''}"
         steps = [*steps, key]
     else:
+        if wrong := re.search(r"[Ii]nvalid enum value '(.*)'", what):
+            what, hint = f"{wrong[1]!r} is not known", _choice_hint(wrong[1], steps)
         what = f"{'.'.join(steps) or 'the file'}: {what[0].lower()}{what[1:]}"
-    return ConfigError(what, path=name, line=_line_of(steps, text), hint=hint)
+    return ConfigError(what, path=name, line=line_of(steps, text), hint=hint)
+
+
+def _choice_hint(wrong: str, steps: list[str]) -> str:
+    """The words that a key takes; the one that was meant, where that can be told."""
+    import difflib
+    import typing
+
+    kind: Any = Config
+    for step in steps:
+        kind = typing.get_type_hints(kind).get(step)
+    words = [word for word in typing.get_args(kind) if word]
+    close = difflib.get_close_matches(wrong.lower(), words, 1)
+    return f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(words)}"
 
 
 def _table_at(steps: list[str]) -> list[str]:
@@ -308,8 +327,8 @@ def _table_at(steps: list[str]) -> list[str]:
     return [f.encode_name for f in msgspec.structs.fields(kind)]
 
 
-def _line_of(steps: list[str], text: str) -> int | None:
-    """The line of a key: within its table's header if there is one."""
+def line_of(steps: list[str], text: str) -> int | None:
+    """The line of a key, given by its table and its name: within its table's header if there is one."""
     if not steps:
         return None
     table, key = (steps[0], steps[-1]) if len(steps) > 1 else ("", steps[0])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from aria_tui import config as configuration
 from aria_tui.cli import output
 from aria_tui.cli.parser import SubParsers, add_command, add_json, add_subcommands, help_of
-from aria_tui.errors import AriaError
+from aria_tui.errors import AriaError, ConfigError
 from aria_tui.locale import _
 
 TEMPLATE = Path(__file__).with_name("config.toml")
@@ -79,7 +80,7 @@ async def _check(args: argparse.Namespace) -> int:
     from aria_tui.sources import check_sources
 
     file = configuration.path()
-    configuration.load()  # strictly: a file that is kept from the user isn't fine
+    _look_closer(configuration.load(file, {}), file)  # strictly: a file that is kept from the user isn't fine
     config = load_config(args)
     token = configuration.token_source(config, token_file=getattr(args, "hub_token_file", None))
     warnings = configuration.warnings(config, file)
@@ -102,6 +103,45 @@ async def _check(args: argparse.Namespace) -> int:
     for warning in warnings:
         output.complain(warning)
     return 0
+
+
+def _look_closer(config: configuration.Config, file: Path) -> None:
+    """Values of the right kind that name nothing: the other commands go on without, for a briefing is never aborted
+    and a key keeps its place. Here each is an error like any other. Raises ConfigError."""
+    for steps, what, hint in _odd(config):
+        line = configuration.line_of(steps, file.read_text(encoding="utf-8"))
+        raise ConfigError(what, path=str(file), line=line, hint=hint)
+
+
+def _odd(config: configuration.Config) -> Iterator[tuple[list[str], str, str]]:
+    """Table and key, what is wrong, what to write instead."""
+    from difflib import get_close_matches
+
+    from aria_tui.sources.context import zone_of
+    from aria_tui.tui.commands import BY_ID, read_keymap
+
+    if config.briefing.timezone and zone_of(config.briefing.timezone)[1]:
+        from zoneinfo import available_timezones
+
+        close = get_close_matches(config.briefing.timezone, available_timezones(), 1)
+        hint = f"did you mean {close[0]!r}?" if close else "such as 'America/Fortaleza'"
+        yield ["briefing", "timezone"], f"briefing.timezone: no such zone: {config.briefing.timezone!r}", hint
+    for name, text in config.ui.keys.items():
+        if name not in BY_ID:
+            close = get_close_matches(name, BY_ID, 1)
+            hint = f"did you mean {close[0]!r}?" if close else "their names are in the help (?)"
+            yield ["ui", name], f"unknown key {name!r} in [ui.keys]", hint
+        elif problems := read_keymap({name: text})[1]:
+            yield ["ui", name], problems[0], "such as 's,f5'"
+    for source in config.calendar.sources:
+        if (source.url is None) == (source.path is None):
+            yield ["calendar", "sources"], "calendar.sources: one of url and path must be set", ""
+    if config.finance.kind in ("http", "firefly") and not config.finance.url.startswith(("http://", "https://")):
+        yield (
+            ["finance", "url" if config.finance.url else "kind"],
+            "finance.url: must begin with http:// or https://",
+            "",
+        )
 
 
 def _schema(_args: argparse.Namespace) -> int:

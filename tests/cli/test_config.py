@@ -71,6 +71,10 @@ def test_the_schema_takes_what_the_program_takes_and_refuses_what_it_refuses(ari
         ("[sync]\nautomatic = 'yes'\n", 2, "automatic"),
         ("[hub]\nurl = [\n", 2, "TOML"),
         ("[[calendar.sources]]\npaht = 'x'\n", 2, "'path'"),
+        ("[finance]\nkind = 'csv'\n", 2, "known here: http, file, hledger, firefly"),
+        ("[queue]\nlimit = 7\njournal = 'wall'\n", 3, "did you mean 'wal'?"),
+        ("[ui]\nlanguage = 'pt_br'\n", 2, "did you mean 'pt_BR'?"),
+        ("[hub]\nurl = 'hub.example.com'\n", 2, "hub.url: must begin with https:// or http://"),
     ],
 )
 def test_a_mistake_is_told_with_file_line_and_suggestion(aria: Aria, text: str, line: int, word: str) -> None:
@@ -82,6 +86,25 @@ def test_a_mistake_is_told_with_file_line_and_suggestion(aria: Aria, text: str, 
         assert done.status == 2 and not done.out, done
         assert word in done.err and f"config.toml:{line}: " in done.err, done
     assert not aria.queue_file.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "word"),
+    [
+        ("[briefing]\ntimeout = 3\ntimezone = 'America/Fortalesa'\n", 3, "did you mean 'America/Fortaleza'?"),
+        ("[ui.keys]\nsynk = 's'\n", 2, "unknown key 'synk' in [ui.keys] (did you mean 'sync'?)"),
+        ("[ui.keys]\nsync = 'hyper+s'\n", 2, "hyper+s is not a key (for sync)"),
+        ("[calendar]\nsources = [{ name = 'x' }]\n", 2, "one of url and path must be set"),
+        ("[[calendar.sources]]\nurl = 'https://h/x'\npath = 'y'\n", 1, "one of url and path must be set"),
+        ("[finance]\nkind = 'http'\n", 2, "finance.url: must begin with http:// or https://"),
+    ],
+)
+def test_what_names_nothing_is_an_error_of_the_check_alone(aria: Aria, text: str, line: int, word: str) -> None:
+    aria.home.mkdir()
+    (aria.home / "config.toml").write_text(text)
+    done = aria("config", "check")
+    assert (done.status, done.out) == (2, "") and word in done.err and f"config.toml:{line}: " in done.err, done
+    aria("task", "add", "x").ok()
 
 
 def test_no_secret_is_ever_shown(aria: Aria, tmp_path: Path) -> None:

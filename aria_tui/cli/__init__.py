@@ -10,15 +10,22 @@ import sys
 def main(argv: list[str] | None = None) -> int:
     """Runs one command and gives its exit status (product.md: 0 done, 1 failure, 2 usage, 3 something still waits)."""
     arguments = sys.argv[1:] if argv is None else argv
-    if arguments in (["--version"], ["-V"]):
-        return _version()
-    if arguments == ["status", "--short"]:
-        from aria_tui.cli.short import run as run_short
+    try:
+        if arguments in (["--version"], ["-V"]):
+            return _version()
+        if arguments == ["status", "--short"]:
+            from aria_tui.cli.short import run as run_short
 
-        return run_short()
-    from aria_tui.cli.entry import run
+            return run_short()
+        if argv is None:
+            from aria_tui.cli import interrupts
 
-    return run(arguments)
+            interrupts.end_at_once()
+        from aria_tui.cli.entry import run
+
+        return run(arguments)
+    except KeyboardInterrupt:  # while something was being imported
+        return 130
 
 
 def _version() -> int:

@@ -6,7 +6,7 @@ import argparse
 import gc
 import sys
 
-from aria_tui.cli import output
+from aria_tui.cli import interrupts, output
 from aria_tui.cli.session import load_config
 from aria_tui.errors import UsageError
 from aria_tui.locale import _
@@ -14,6 +14,7 @@ from aria_tui.locale import _
 
 def run(args: argparse.Namespace) -> int:
     """Runs the dashboard until it is left. Raises UsageError where there is no terminal to draw on."""
+    interrupts.end_at_once()  # until the dashboard heeds signals itself
     require_terminal()
     config = load_config(args)
     gc.disable()  # what is loaded before the first frame stays; the dashboard turns it on again (a tenth of the start)

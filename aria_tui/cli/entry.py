@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Sequence
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
-from aria_tui.cli import output, parser
+from aria_tui.cli import interrupts, output, parser
 
 if TYPE_CHECKING:
     import argparse
@@ -38,6 +38,7 @@ def _run(arguments: Sequence[str]) -> int:
         _speak()
         args = parser.parse(arguments)
         _take_home(args)
+        interrupts.unwind()
         outcome = args.run(args)
         return _wait_for(outcome) if isinstance(outcome, Coroutine) else int(outcome or 0)
     except SystemExit as end:  # argparse: --help, or a usage error that it has already told

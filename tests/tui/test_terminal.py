@@ -181,6 +181,16 @@ def test_a_signal_between_the_terminal_and_the_first_screen_ends_in_order(
 
 
 @pytest.mark.case("T07")
+@pytest.mark.parametrize("module", ["argparse", "msgspec", "textual.app"])
+def test_ctrl_c_in_the_middle_of_an_import_is_the_end_without_a_word(
+    aria: Aria, on_a_terminal: Any, module: str
+) -> None:
+    terminal = on_a_terminal(**patched(aria, module, f"import os; os.kill(os.getpid(), {int(signal.SIGINT)})"))
+    assert terminal.wait_end() == 130
+    assert terminal.seen == b""
+
+
+@pytest.mark.case("T07")
 @pytest.mark.parametrize("ignored", [False, True], ids=["SIGHUP", "no signal"])
 @pytest.mark.parametrize("seen", ["\x1b[?1049h", "Sync"], ids=["starting", "running"])
 def test_a_closed_window_is_the_end_with_129(aria: Aria, on_a_terminal: Any, seen: str, ignored: bool) -> None:

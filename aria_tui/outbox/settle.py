@@ -131,6 +131,10 @@ async def _settle_one(
 ) -> Tally:
     match verdict.fate:
         case "dead":
+            # The one attempt that it took; none, where the payload could not be sent at all.
+            await connection.execute(
+                "UPDATE queue SET attempts = attempts + (sent_at IS NOT NULL) WHERE id = ?", (row.id,)
+            )
             dead = await park(connection, row, "dead", now, verdict)
             return Tally(dead_letters=dead, failed=dead)
         case "conflict":

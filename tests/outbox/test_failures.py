@@ -163,6 +163,7 @@ async def test_what_will_never_succeed_is_dead_at_once_and_others_go_on(
     assert (report.synced, report.dead_letters, report.remaining) == (1, 1, 0)
     dead = (await home.dead())[0]
     assert dead.id == number and dead.payload == payload and why in dead.reason
+    assert dead.attempts == (why in ("title", "unheard")), "one attempt, or none where it can't even be sent"
     assert await bench.task(good.id)
 
 

@@ -19,7 +19,7 @@ from aria_tui.errors import AriaError, InvalidInput
 from aria_tui.locale import _
 from aria_tui.models import WriteResult
 from aria_tui.tui.bindings import bindings, leaving
-from aria_tui.tui.commands import at, keys_of, shown_key
+from aria_tui.tui.commands import BY_ID, at, keys_of, shown_key
 from aria_tui.tui.content import Piece, content, say
 from aria_tui.tui.screens.base import HEIGHTS, WIDTHS
 from aria_tui.tui.widgets.bars import TooSmall
@@ -122,9 +122,14 @@ class FormScreen(ModalScreen[None]):
             self.app.post_message(again)
 
     def _too_early(self, event: events.Key | events.Paste) -> None:
+        if self._saving and isinstance(event, events.Key) and not event.is_printable and self._leaves(event.key):
+            return  # leaving waits for no outcome
         if self._saving or not self._listening:
             event.stop()
             self._early.append(event)
+
+    def _leaves(self, key: str) -> bool:
+        return key in keys_of(BY_ID["quit"], self.aria.remapped)
 
     def on_key(self, event: events.Key) -> None:
         self._too_early(event)
@@ -172,6 +177,7 @@ class FormScreen(ModalScreen[None]):
         if write is None:
             self._gone()
             return
+        self.keep()
         self.aria.spawn(self._saved(write, values, self.hold()), "form")
 
     def hold(self) -> Widget | None:
@@ -187,7 +193,12 @@ class FormScreen(ModalScreen[None]):
         self._replay()
 
     async def _saved(self, write: asyncio.Task[WriteResult], values: dict[str, str], focused: Widget | None) -> None:
-        await asyncio.wait({write}, timeout=PATIENCE)
+        try:
+            await asyncio.wait({write}, timeout=PATIENCE)
+        except asyncio.CancelledError:  # the program ends
+            self.aria.captures.follow(write, type(self), self.draft_key, values)
+            self.aria.drafts.put(self.draft_key, None)
+            raise
         if write.done() and not write.cancelled() and (problem := write.exception()) is not None:
             self.let_go(focused)
             with self.aria.guard("form"):

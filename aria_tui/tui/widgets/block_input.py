@@ -75,6 +75,7 @@ class BlockInput(TextArea):
         self._rewrap_and_refresh_virtual_size()
 
     async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()  # else the form keeps it for later too, while it is being opened
         event.text = event.text.replace("\r\n", "\n").replace("\r", "\n")  # a terminal's line ends; then Textual's own
 
     async def _on_key(self, event: events.Key) -> None:

@@ -71,6 +71,28 @@ async def test_what_the_hub_had_done_already_changes_nothing_of_what_was_read(be
     assert (after.completed_at, after.version) == (before.completed_at, before.version) and after.version == 2
 
 
+@pytest.mark.parametrize("way", ["waiting", "dead", "discarded"])
+async def test_a_strangers_create_under_another_key_is_still_the_same_thing(bench: Bench, home: Home, way: str) -> None:
+    number = home.stranger("create_task", {"title": "" if way == "dead" else "typo"})
+    await home.assistant.create_task("other", offline=True)
+    (row, _) = await home.assistant.queue_list()
+    thing = str(row.entity).removeprefix("task:")
+    if way == "waiting":
+        await home.assistant.update_task(thing, {"priority": "HIGH"}, offline=True)
+    if way == "dead":
+        await bench.run(home.assistant.list_tasks())
+    if way == "discarded":
+        await home.assistant.queue_discard(number)
+        await home.assistant.queue_retry(number)
+    else:
+        await home.assistant.queue_edit(number, {"title": "right"})
+    listed = (await bench.run(home.assistant.list_tasks())).tasks
+    title = "typo" if way == "discarded" else "right"
+    assert sorted(task.title for task in listed) == ["other", title]
+    assert [task.id for task in listed if task.title == title] == [thing]
+    assert not await home.assistant.queue_list("conflicts")
+
+
 async def test_last_seen_is_told_with_its_time_and_survives_a_failed_read(bench: Bench, home: Home) -> None:
     await bench.run(home.assistant.create_task("seen"))
     await titles(home)

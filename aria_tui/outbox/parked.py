@@ -6,6 +6,7 @@ What lost a conflict or was discarded is in the journal and comes back by ``retr
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -66,13 +67,13 @@ async def edit(store: Store, number: int, payload: Mapping[str, Any]) -> None:
         table = "parked" if await _exists(connection, "parked", number) else "queue"
         found = list(
             await connection.execute_fetchall(
-                f"SELECT operation, payload, op_id, sent_at FROM {table} WHERE id = ?",  # noqa: S608
+                f"SELECT operation, payload, op_id, sent_at, entity FROM {table} WHERE id = ?",  # noqa: S608
                 (number,),
             )
         )
         if not found:
             raise NotFound(f"there is no operation #{number} in the queue")
-        operation, before, op_id, sent_at = found[0]
+        operation, before, op_id, sent_at, entity = found[0]
         if table == "queue" and not await _exists(connection, "queue", number, " AND synced_at IS NULL"):
             raise UsageError(f"#{number} is in the journal; it can't be changed any more")
         if table == "queue" and sent_at is not None:
@@ -80,6 +81,8 @@ async def edit(store: Store, number: int, payload: Mapping[str, Any]) -> None:
         new = _checked(operation, dict(payload), before)
         text = json.dumps(new, ensure_ascii=False)
         key, old = (op_id, None) if text == before else (new_id(), op_id)
+        if old is not None:
+            text = json.dumps(_named(operation, new, entity), ensure_ascii=False)
         await rebase(connection, table, number, text)
         await connection.execute(
             f"UPDATE {table} SET payload = ?, op_id = ?, edited_from = ifnull(?, edited_from), error = NULL"  # noqa: S608
@@ -120,6 +123,14 @@ def _checked(operation: str, new: dict[str, Any], before: str) -> dict[str, Any]
         if isinstance(old, dict) and name in old and new.get(name) != old[name]:
             raise InvalidInput(f"{name} can't be changed here; discard this operation and make a new one")
     return new
+
+
+def _named(operation: str, payload: dict[str, Any], entity: str | None) -> dict[str, Any]:
+    """A stranger's create bears no id: its first key names what it makes, here and for what waits behind it. Under
+    another key it must say that name, or the Hub would make another thing."""
+    if operation not in _CREATES or not entity or "id" in payload:
+        return payload
+    return {"id": entity.partition(":")[2], **payload}
 
 
 async def discard(store: Store, number: int, now: str) -> list[int]:
@@ -207,13 +218,21 @@ async def _return(connection: aiosqlite.Connection, number: int) -> None:
 
 async def _bring_back(connection: aiosqlite.Connection, number: int) -> bool:
     """What lost, or was discarded, as a new operation at the end of the queue."""
-    cursor = await connection.execute(
-        "INSERT INTO queue(operation, payload, created_at, op_id, entity, origin, target, edited_from)"
-        " SELECT operation, payload, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?, entity, origin, target, op_id FROM queue"
-        " WHERE id = ? AND outcome IN ('lost', 'discarded')",
-        (new_id(), number),
+    found = await connection.execute_fetchall(
+        "SELECT operation, payload, entity FROM queue WHERE id = ? AND outcome IN ('lost', 'discarded')", (number,)
     )
-    return cursor.rowcount == 1
+    for operation, payload, entity in found:
+        with contextlib.suppress(ValueError):
+            value = json.loads(payload)
+            if isinstance(value, dict) and (named := _named(operation, value, entity)) != value:
+                payload = json.dumps(named, ensure_ascii=False)
+        await connection.execute(
+            "INSERT INTO queue(operation, payload, created_at, op_id, entity, origin, target, edited_from)"
+            " SELECT operation, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?, entity, origin, target, op_id"
+            " FROM queue WHERE id = ?",
+            (payload, new_id(), number),
+        )
+    return bool(list(found))
 
 
 async def _exists(connection: aiosqlite.Connection, table: str, number: int, more: str = "") -> bool:

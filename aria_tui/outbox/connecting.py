@@ -46,6 +46,22 @@ async def open_connection(path: Path | None, *, patience_s: float = _BUSY_MS / 1
     return connection
 
 
+async def look_before(path: Path) -> None:
+    """At a set with rows in a -wal, which is rare, before a connection changes it. Raises NewerVersion, Damaged."""
+    wal = Path(f"{path}-wal")
+    if wal.exists() and wal.stat().st_size:
+        from aria_tui.outbox import salvage
+
+        await asyncio.to_thread(salvage.look, path)
+
+
+async def keep_before(path: Path) -> Path | None:
+    """A copy of such a set that was found damaged, before the last connection to it goes; None where there is none."""
+    from aria_tui.outbox import salvage
+
+    return await asyncio.to_thread(salvage.keep_set, path)
+
+
 async def damage_told(connection: aiosqlite.Connection) -> str | None:
     """What is to be said of a damaged file that was put aside, for as long as it lies in the home."""
     for (value,) in await connection.execute_fetchall("SELECT value FROM state WHERE name = 'damage'"):
@@ -56,6 +72,17 @@ async def damage_told(connection: aiosqlite.Connection) -> str | None:
 
 def lossless(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
+
+
+def shown(text: str) -> str:
+    """A text that was read ``lossless``, as it can be printed and sent: bytes that are none become U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return text
 
 
 async def patiently(step: Callable[[], Awaitable[T]], *, folder: Path | None = None) -> T:

@@ -9,12 +9,12 @@ from typing import Any
 import aiosqlite
 
 from aria_tui.outbox import rows, state
+from aria_tui.outbox.connecting import shown
 from aria_tui.outbox.folding import fold
 from aria_tui.outbox.parked import PAIRS
 from aria_tui.outbox.rows import COLUMNS, Row, id_list
 from aria_tui.outbox.store import Store
 from aria_tui.outbox.transfer import EXPORTED
-from aria_tui.outbox.views import shown
 
 _PAGE = 1000
 _ALL = 2**62
@@ -55,7 +55,7 @@ async def plan(store: Store, target: str, *, plain: bool = False) -> dict[str, A
     operations = [
         {
             "op_id": row.op_id,
-            "operation": row.operation,
+            "operation": shown(row.operation),
             "entity": row.entity,
             "payload": _read(row.payload),
             "from": list(numbers),

@@ -25,6 +25,8 @@ async def rebase(connection: aiosqlite.Connection, table: str, number: int, payl
         (number,),
     )
     for operation, before, entity, base in found:
+        if not entity:
+            continue  # a row that nobody has looked at yet: nothing rests on it
         old = _sets(operation, before, entity)
         new = _sets(operation, payload, entity) if payload is not None else {}
         former: dict[str, Any] = json.loads(base) if base else {}

@@ -11,6 +11,7 @@ import aiosqlite
 import msgspec
 
 from aria_tui.hub.contract import SCHEMA_VERSION, Op, data_problem, entity_of, read_time, text_problem, write_time
+from aria_tui.outbox.connecting import shown
 from aria_tui.outbox.ids import new_id
 from aria_tui.outbox.store import Store
 
@@ -110,7 +111,7 @@ def _stranger_entity(operation: str, payload: str, op_id: str) -> str:
         value = json.loads(payload)
     except (ValueError, RecursionError):
         value = None
-    return entity_of(operation, value if isinstance(value, dict) else {}, op_id)
+    return shown(entity_of(operation, value if isinstance(value, dict) else {}, op_id))
 
 
 def unsendable(row: Row) -> str | None:

@@ -13,13 +13,15 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from aria_tui.errors import QueueUnavailable
 from aria_tui.outbox import schema
-from aria_tui.outbox.faults import is_damage
+from aria_tui.outbox.carving import carve
+from aria_tui.outbox.faults import Damaged, is_damage
 from aria_tui.outbox.lock import DrainLock
 
 _WAIT = 8.0
@@ -34,22 +36,97 @@ _LONGEST = 1.0
 """Seconds for which one reading of one table goes on past bad places."""
 
 
-def put_aside(path: Path, reason: str, lock: DrainLock) -> str:
+def put_aside(path: Path, reason: str, lock: DrainLock, kept: Path | None = None) -> str:
     """Moves the damaged set away under a new name, puts a new file with the rows that could be read in its place, and
     gives the sentence for the user: how many rows were saved and where the old file is.
 
-    Under the drain lock, and under an exclusive lock of SQLite's where the file still has one. Empty: another process
-    was faster. Raises QueueUnavailable when another process is at work on the file and doesn't let go, sqlite3.Error
-    and OSError.
+    Under the drain lock, and under an exclusive lock of SQLite's where the file still has one. ``kept``: what
+    ``keep_set`` gave before the last connection went. Empty: another process was faster. Raises QueueUnavailable when
+    another process is at work on the file and doesn't let go, sqlite3.Error and OSError.
     """
-    with _drain_lock(path, reason, lock), contextlib.closing(_hold(path)) as holder:
-        if _sound(holder):
+    with _drain_lock(path, reason, lock), _kept(path, kept) as copied, contextlib.closing(_hold(path)) as holder:
+        if _sound(holder) and not schema.header_is_broken(path):
             return ""
         fresh = path.with_name(path.name + ".new")
-        old = _new_name(path)
+        old = copied or _new_name(path)
         told = _carry_over(path, fresh, reason, old)
-        _swap(path, fresh, old)
+        _swap(path, fresh, old, copied=copied is not None)
     return told
+
+
+def keep_set(path: Path) -> Path | None:
+    """Copies a set with rows in its -wal under a new name, before a connection to it comes or goes: either changes
+    what belongs to a -wal. None: there is no such set, or no room for another one."""
+    if not has_wal(path):
+        return None
+    old = _new_name(path)
+    try:
+        _copy_set(path, old, ("", *_SIDES))
+    except OSError:
+        _forget(old)
+        return None
+    return old
+
+
+@contextlib.contextmanager
+def _kept(path: Path, kept: Path | None) -> Iterator[Path | None]:
+    """The copied set, which goes again where the set itself turns out to be sound, or can't be put aside."""
+    kept, found = kept or keep_set(path), path.stat()
+    place = found.st_dev, found.st_ino
+    try:
+        yield kept
+    finally:
+        if kept is not None and (path.stat().st_dev, path.stat().st_ino) == place:
+            _forget(kept)
+
+
+def has_wal(path: Path) -> bool:
+    """Whether rows may stand in a -wal beside the file."""
+    wal = path.with_name(path.name + "-wal")
+    return wal.exists() and wal.stat().st_size > 0
+
+
+def look(path: Path) -> None:
+    """Looks at a set that has a -wal in a copy of it, for a connection to the set itself would change it.
+
+    Nothing is said of a large one, or while another process writes to it: it is looked at as it is read.
+    Raises NewerVersion, Damaged.
+    """
+    if schema.header_is_broken(path):
+        raise Damaged("file is not a database")
+    with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix=".salvage-", dir=path.parent) as scratch:
+        copy, before = Path(scratch) / path.name, _sizes(path)
+        if sum(size for size, _ in before) > schema.CHECKED_BYTES:
+            return
+        _copy_set(path, copy, ("", "-wal"))
+        if _sizes(path) != before:
+            return
+        try:
+            with contextlib.closing(sqlite3.connect(copy)) as connection:
+                schema.compare(path, connection.execute("PRAGMA user_version").fetchone()[0])
+                found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            if is_damage(error):
+                raise Damaged(str(error)) from error
+            return
+        if found != "ok":
+            raise Damaged(str(found))
+
+
+def _sizes(path: Path) -> list[tuple[int, int]]:
+    found = [path.with_name(path.name + side).stat() for side in ("", "-wal")]
+    return [(one.st_size, one.st_mtime_ns) for one in found]
+
+
+def _copy_set(path: Path, copy: Path, sides: Iterable[str]) -> None:
+    for side in sides:
+        if (source := path.with_name(path.name + side)).exists():
+            shutil.copy2(source, copy.with_name(copy.name + side))
+
+
+def _forget(name: Path) -> None:
+    for side in ("", *_SIDES):
+        name.with_name(name.name + side).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -98,24 +175,26 @@ def _new_name(path: Path) -> Path:
     return old
 
 
-def _swap(path: Path, fresh: Path, old: Path) -> None:
+def _swap(path: Path, fresh: Path, old: Path, *, copied: bool = False) -> None:
     """The new file takes the place of the old one; there is never no file at the path, for another process would make
     an empty one. The old journal goes first: it must not be met by the new file."""
-    try:
-        old.hardlink_to(path)
-    except OSError:
-        shutil.copy2(path, old)  # a file system without links
+    if not copied:
+        try:
+            old.hardlink_to(path)
+        except OSError:
+            shutil.copy2(path, old)  # a file system without links
     for side in _SIDES:
         source = path.with_name(path.name + side)
-        if source.exists():
+        if copied:
+            source.unlink(missing_ok=True)
+        elif source.exists():
             source.rename(old.with_name(old.name + side))
     fresh.rename(path)
 
 
 def _carry_over(path: Path, fresh: Path, reason: str, old: Path) -> str:
     """Fills a new file before it gets its name. Gives the sentence for the user, which is kept in the file too."""
-    for side in ("", *_SIDES):
-        fresh.with_name(fresh.name + side).unlink(missing_ok=True)
+    _forget(fresh)
     schema.make_file(fresh)
     with contextlib.closing(sqlite3.connect(fresh, isolation_level=None)) as target:
         target.text_factory = _text
@@ -123,11 +202,11 @@ def _carry_over(path: Path, fresh: Path, reason: str, old: Path) -> str:
         target.execute("BEGIN")
         schema.build(target)
         bad = False
-        for source in _readings(path, fresh.parent):
+        for source, tells in _readings(path, fresh.parent):
             source.text_factory = _text
             with contextlib.suppress(sqlite3.Error):
                 source.execute("PRAGMA writable_schema = ON")  # what of the schema can't be parsed is passed over
-            bad = _copy_all(source, target)
+            bad = _copy_all(source, target) or not tells
             if not bad:
                 break
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -137,6 +216,9 @@ def _carry_over(path: Path, fresh: Path, reason: str, old: Path) -> str:
             for table in ("queue", "parked"):
                 broken = "target NOT LIKE 'addr:%' AND target NOT IN ('embedded', ?1)"
                 target.execute(f"UPDATE {table} SET target = ?1 WHERE {broken}", known)  # noqa: S608
+        for table in _BY_NUMBER:  # a key without an entity is none that anybody made
+            nobody_s = "entity IS NULL AND op_id NOT NULL"
+            target.execute(f"UPDATE {table} SET entity = operation || ':' || id WHERE {nobody_s}")  # noqa: S608
         unsent = "synced_at IS NULL AND sent_at IS NULL"
         target.execute(f"UPDATE queue SET sent_at = ?, why = 'in_doubt' WHERE {unsent}", [now])  # noqa: S608
         waiting = target.execute("SELECT count(*) FROM queue WHERE synced_at IS NULL").fetchone()[0]
@@ -150,28 +232,43 @@ def _carry_over(path: Path, fresh: Path, reason: str, old: Path) -> str:
     return said
 
 
-def _readings(path: Path, folder: Path) -> Iterator[sqlite3.Connection]:
+def _readings(path: Path, folder: Path) -> Iterator[tuple[sqlite3.Connection, bool]]:
     """A copy of the whole set, opened as after a crash; the bytes of the file alone; these under a header as it should
-    be; what ``.recover`` makes of that."""
+    be; what ``.recover`` makes of that; what its pages hold, of which alone nobody knows whether it is all (False)."""
     with tempfile.TemporaryDirectory(prefix=".salvage-", dir=folder) as scratch:
         copy = Path(scratch) / path.name
-        shutil.copyfile(path, copy)
-        for side in _SIDES[:2]:
-            if (source := path.with_name(path.name + side)).exists():
-                shutil.copyfile(source, copy.with_name(copy.name + side))
+        _copy_set(path, copy, ("", *_SIDES[:2]))
         with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as connection:
-            yield connection
+            yield connection, True
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        pages = copy.read_bytes()
         shutil.copyfile(path, copy)
         with contextlib.closing(sqlite3.connect(f"{copy.as_uri()}?immutable=1", uri=True)) as connection:
-            yield connection
+            yield connection, True
         _mend_header(copy)
         with contextlib.closing(sqlite3.connect(f"{copy.as_uri()}?immutable=1", uri=True)) as connection:
-            yield connection
+            yield connection, True
         with contextlib.closing(sqlite3.connect(":memory:")) as recovered:
             # What comes before a broken statement is good.
             with contextlib.suppress(sqlite3.Error):
                 recovered.executescript(_recover(copy))
-            yield recovered
+            yield recovered, True
+        with contextlib.closing(_carved(pages)) as carved:
+            yield carved, False
+
+
+def _carved(pages: bytes) -> sqlite3.Connection:
+    """The rows that the pages of a file hold, whatever became of its tables."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    schema.build(connection)
+    names = {table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")] for table in _BY_NUMBER}
+    for table, values in carve(pages, _PAGE):
+        known = names[table][: len(values)]
+        put = f"INSERT OR IGNORE INTO {table}({', '.join(known)}) VALUES ({', '.join('?' * len(known))})"  # noqa: S608
+        with contextlib.suppress(sqlite3.Error, OverflowError):
+            connection.execute(put, values[: len(known)])
+    return connection
 
 
 def _mend_header(copy: Path) -> None:
@@ -224,13 +321,21 @@ def _text(raw: bytes) -> str | bytes:
         return raw
 
 
+def _readable(name: str, value: Any) -> Any:
+    """Names and times must be text for all that reads them; what the user wrote is kept byte for byte."""
+    broken = isinstance(value, bytes) and name not in ("payload", "base", "current")
+    return value.decode("utf-8", "replace") if broken else value
+
+
 def _copy_by_number(source: sqlite3.Connection, target: sqlite3.Connection, table: str, names: dict[str, str]) -> bool:
-    """Walks the table forward, past a bad page from the other end, and over what lies between in strides."""
+    """Walks the table forward, past a bad page from the other end, and over what lies between in strides; then asks
+    for each number that was stridden over."""
     bad, at = _copy_rows(source, target, table, names, "ORDER BY rowid")
     if not bad:
         return False
     _, last = _copy_rows(source, target, table, names, "ORDER BY rowid DESC")
     end, step, deadline = last or at + _GAP, 1, time.monotonic() + _LONGEST
+    between = iter(range(at + 1, end))
     while at < end and time.monotonic() < deadline:
         broke, reached = _copy_rows(
             source, target, table, names, f"WHERE rowid > {at} AND rowid < {end} ORDER BY rowid"
@@ -241,6 +346,9 @@ def _copy_by_number(source: sqlite3.Connection, target: sqlite3.Connection, tabl
             at, step = reached, 1
         else:
             at, step = at + step, step * 2  # past the bad page, in strides
+    deadline = time.monotonic() + _LONGEST / 4
+    while time.monotonic() < deadline and (number := next(between, None)) is not None:
+        _copy_rows(source, target, table, names, f"WHERE rowid = {number}")
     return True
 
 
@@ -256,7 +364,7 @@ def _copy_rows(
         for row in source.execute(f"SELECT {', '.join(names)} FROM {table} NOT INDEXED {which}"):  # noqa: S608
             last = row[0] if isinstance(row[0], int) else last
             with contextlib.suppress(sqlite3.Error, OverflowError):
-                target.execute(put, row)
+                target.execute(put, [_readable(name, value) for name, value in zip(names, row, strict=True)])
     except (sqlite3.Error, UnicodeDecodeError):
         return True, last
     return False, last

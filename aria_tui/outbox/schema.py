@@ -32,18 +32,27 @@ def refuse_newer(path: Path) -> None:
     By SQLite, not by open(): closing a file gives up every lock that this process has on it (sqlite.org/howtocorrupt,
     section 2.2).
     """
-    wal = path.with_name(path.name + "-wal")
-    modes = ["immutable=1"] + (["mode=ro"] if wal.exists() and wal.stat().st_size else [])
-    for mode in modes:  # what the header should say may still be in the -wal
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(_look(path, mode)) as connection:
-            _compare(path, connection.execute("PRAGMA user_version").fetchone()[0])
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(_look(path)) as connection:
+        compare(path, connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _look(path: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=1)
+def header_is_broken(path: Path) -> bool:
+    """Whether the file itself is none of SQLite's, also where a copy of its first page in a -wal hides that."""
+    try:
+        with contextlib.closing(_look(path)) as connection:
+            connection.execute("PRAGMA user_version")
+    except sqlite3.DatabaseError as error:
+        return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_NOTADB
+    return False
 
 
-def _compare(path: Path, version: int) -> None:
+def _look(path: Path) -> sqlite3.Connection:
+    """At the file's bytes alone."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, timeout=1)
+
+
+def compare(path: Path, version: int) -> None:
+    """Raises NewerVersion for a file that a newer program made."""
     latest = len(_migrations())
     if version > latest:
         reason = f"made by a newer version (schema {version}, this program knows {latest})"
@@ -56,7 +65,7 @@ async def prepare(connection: aiosqlite.Connection, path: Path, journal: str) ->
     Raises NewerVersion before anything was written, Damaged, and sqlite3.Error.
     """
     version = await _one(connection, "PRAGMA user_version")
-    _compare(path, version)
+    compare(path, version)
     if 0 < path.stat().st_size <= CHECKED_BYTES:
         await _check(connection)
     mode = await _journal(connection, path, journal)

@@ -24,7 +24,15 @@ import aiosqlite
 
 from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.outbox import schema
-from aria_tui.outbox.connecting import damage_told, lossless, open_connection, patiently, roll_back
+from aria_tui.outbox.connecting import (
+    damage_told,
+    keep_before,
+    look_before,
+    lossless,
+    open_connection,
+    patiently,
+    roll_back,
+)
 from aria_tui.outbox.faults import Damaged, explain, is_busy, is_damage, unwritable
 from aria_tui.outbox.handing import Insert, Job, Work, finish
 from aria_tui.outbox.ids import new_id
@@ -326,10 +334,11 @@ class Store:
 
     async def _reconnect(self, damage: str = "") -> None:
         """Opens the file anew; a damaged one is put aside once."""
+        kept = await keep_before(self.path) if damage else None
         await self._drop()
         self._busy = None
         if damage:
-            await self._put_aside(damage)
+            await self._put_aside(damage, kept)
         try:
             self._writer = await self._connect()
         except Damaged as found:
@@ -339,11 +348,11 @@ class Store:
             except Damaged as again:
                 raise QueueUnavailable(str(self.path), str(again), hint="see `aria doctor`") from again
 
-    async def _put_aside(self, reason: str) -> None:
+    async def _put_aside(self, reason: str, kept: Path | None = None) -> None:
         from aria_tui.outbox import salvage
 
         try:
-            said = await asyncio.to_thread(salvage.put_aside, self.path, reason, self.lock)
+            said = await asyncio.to_thread(salvage.put_aside, self.path, reason, self.lock, kept)
         except (OSError, sqlite3.Error) as error:
             why = f"damaged ({reason}), and can't be put aside: {explain(error, self.path)[0]}"
             raise QueueUnavailable(str(self.path), why, hint="see `aria doctor`") from error
@@ -354,7 +363,7 @@ class Store:
             return await patiently(self._connect_once, folder=self.path.parent)
         except (OSError, sqlite3.Error, UnicodeDecodeError) as error:
             if is_damage(error):
-                raise Damaged(str(error)) from error
+                raise Damaged("a text is broken" if isinstance(error, UnicodeDecodeError) else str(error)) from error
             unavailable = self.unavailable(error)
             if is_busy(error):
                 self._busy = (time.monotonic(), unavailable)
@@ -365,6 +374,7 @@ class Store:
         try:
             schema.make_file(self.path)
             schema.refuse_newer(self.path)
+            await look_before(self.path)
             connection = await open_connection(self.path)
             connection.text_factory = lossless
             self.journal_found = await schema.prepare(connection, self.path, self.journal)

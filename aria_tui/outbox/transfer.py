@@ -18,6 +18,7 @@ from aria_tui.errors import FieldError, InvalidInput, NotSaved, QueueFull, Queue
 from aria_tui.hub.contract import entity_of, text_problem
 from aria_tui.outbox import state
 from aria_tui.outbox.accept import KEY
+from aria_tui.outbox.connecting import shown
 from aria_tui.outbox.store import Store
 
 _FIELDS = (
@@ -58,6 +59,7 @@ async def export(store: Store) -> AsyncIterator[str]:
     while found := await store.read(_LINE, (after, _PAGE)):
         for row in found:
             line = dict(zip(("id", *_FIELDS, "state", "problem", "current", "remote"), row, strict=False))
+            line = {name: shown(value) if isinstance(value, str) else value for name, value in line.items()}
             yield msgspec.json.encode({"aria_queue": 1, **line}).decode()
         after = found[-1][0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from aria_tui.errors import NotFound
@@ -10,6 +11,7 @@ from aria_tui.hub.contract import read_time, write_time
 from aria_tui.models import Conflict, QueueItem, QueueStatus
 from aria_tui.outbox import names, reasons, state, targets
 from aria_tui.outbox.clock import Clock
+from aria_tui.outbox.connecting import shown
 from aria_tui.outbox.gates import Gate
 from aria_tui.outbox.gist import gist_of
 from aria_tui.outbox.rows import COLUMNS, Row
@@ -44,13 +46,13 @@ class Views:
 
     async def status(self) -> QueueStatus:
         """Counts from the counters, and the first five rows."""
-        counted = await self.store.read("SELECT operation, target, waiting FROM counters WHERE waiting > 0")
+        counted = await self._read("SELECT operation, target, waiting FROM counters WHERE waiting > 0")
         by_operation: dict[str, int] = {}
         held = 0
         for operation, target, waiting in sorted(counted):
             by_operation[operation] = by_operation.get(operation, 0) + waiting
             held += waiting if target not in ("", self.target) else 0
-        parked = dict(await self.store.read("SELECT kind, count(*) FROM parked GROUP BY kind"))
+        parked = dict(await self._read("SELECT kind, count(*) FROM parked GROUP BY kind"))
         items = await self.waiting(0, FIRST) if by_operation else []
         return QueueStatus(
             pending_total=sum(by_operation.values()),
@@ -66,7 +68,7 @@ class Views:
     async def waiting(self, after: int = 0, limit: int = 100) -> list[QueueItem]:
         """Waiting rows by number, each with its reason."""
         sql = f"SELECT {COLUMNS}, {_AHEAD} FROM queue q WHERE synced_at IS NULL AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
-        found = await self.store.read(sql, (after, limit))
+        found = await self._read(sql, (after, limit))
         if not found:
             return []
         queue = await self._queue()
@@ -74,7 +76,7 @@ class Views:
 
     async def parked(self, kind: str, after: int = 0, limit: int = 100) -> list[QueueItem]:
         """Dead letters (``dead``) or conflicts (``conflict``), by number."""
-        found = await self.store.read(
+        found = await self._read(
             f"SELECT {_PARKED} FROM parked WHERE kind = ? AND id > ? ORDER BY id LIMIT ?",  # noqa: S608
             (kind, after, limit),
         )
@@ -82,7 +84,7 @@ class Views:
 
     async def journal(self, after: int = 0, limit: int = 100) -> list[QueueItem]:
         """Delivered rows, newest first; ``after``: go on below this number."""
-        found = await self.store.read(
+        found = await self._read(
             f"SELECT {_JOURNAL}, folded_into FROM queue WHERE synced_at IS NOT NULL"  # noqa: S608
             " AND (? = 0 OR id < ?) ORDER BY id DESC LIMIT ?",
             (after, after, limit),
@@ -94,10 +96,10 @@ class Views:
         for item in await self.waiting(number - 1, 1):
             if item.id == number:
                 return item
-        found = await self.store.read(f"SELECT {_PARKED} FROM parked WHERE id = ?", (number,))  # noqa: S608
+        found = await self._read(f"SELECT {_PARKED} FROM parked WHERE id = ?", (number,))  # noqa: S608
         if found:
             return _parked_item(found[0])
-        found = await self.store.read(
+        found = await self._read(
             f"SELECT {_JOURNAL}, folded_into FROM queue WHERE id = ?",  # noqa: S608
             (number,),
         )
@@ -107,13 +109,18 @@ class Views:
 
     async def conflicts(self) -> list[Conflict]:
         """The conflict inbox, by number."""
-        found = await self.store.read(f"SELECT {_PARKED} FROM parked WHERE kind = 'conflict' ORDER BY id")  # noqa: S608
+        found = await self._read(f"SELECT {_PARKED} FROM parked WHERE kind = 'conflict' ORDER BY id")  # noqa: S608
         return [_conflict(row) for row in found]
+
+    async def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Rows as people may see them: bytes of a stranger's that are no text are U+FFFD."""
+        found = await self.store.read(sql, parameters)
+        return [tuple(shown(value) if isinstance(value, str) else value for value in row) for row in found]
 
     async def _queue(self) -> reasons.Queue:
         flight = await state.get(self.store, "sending", Sending)
         sending = (flight.first, flight.last) if flight is not None and flight.first and flight.alive else None
-        parked = dict(await self.store.read("SELECT entity, min(id) FROM parked GROUP BY entity"))
+        parked = dict(await self._read("SELECT entity, min(id) FROM parked GROUP BY entity"))
         known = await targets.labels(self.store)
         return reasons.Queue(
             self.clock, target=self.target, labels=known, gate=self.gate, sending=sending, parked=parked
@@ -125,8 +132,8 @@ class Views:
             arguments = {"target": names.label(row.target, queue.labels)}
         return QueueItem(
             id=row.id,
-            operation=shown(row.operation),
-            payload=shown(row.payload),
+            operation=row.operation,
+            payload=row.payload,
             created_at=as_time(row.created_at),
             reason=queue.sentence(code, arguments),
             reason_code=code,
@@ -149,15 +156,6 @@ def as_time(text: str) -> str:
         return str(text)
 
 
-def shown(text: str) -> str:
-    """A stored text as text that can be printed: bytes of a stranger's that are none are shown as U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return text
-
-
 def _parked_item(row: Any) -> QueueItem:
     number, operation, payload, created_at, op_id, entity, origin, target, attempts, error, kind, *_ = row
     sentence = reasons.DEAD if kind == "dead" else reasons.CONFLICT
@@ -165,8 +163,8 @@ def _parked_item(row: Any) -> QueueItem:
         sentence = "{why}"
     return QueueItem(
         id=number,
-        operation=shown(operation),
-        payload=shown(payload),
+        operation=operation,
+        payload=payload,
         created_at=as_time(created_at),
         reason=sentence.format(why=error or ""),
         reason_code="dead" if kind == "dead" else "conflict",
@@ -185,8 +183,8 @@ def _journal_item(row: Any) -> QueueItem:
     words = _WORDS.get(outcome or "foreign", outcome or "").format(into=into)
     return QueueItem(
         id=number,
-        operation=shown(operation),
-        payload=shown(payload),
+        operation=operation,
+        payload=payload,
         created_at=as_time(created_at),
         reason=reasons.DELIVERED.format(outcome=words, at=as_time(at)) if at else "",
         reason_code=outcome or "foreign",

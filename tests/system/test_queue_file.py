@@ -138,55 +138,6 @@ def test_on_a_full_disk_the_screen_keeps_what_was_typed(tmp_path: Path, terminal
         screen.wait_for("queued")
 
 
-def broken(aria: Aria, how: str) -> None:
-    dice = random.Random(7)
-    data = bytearray(aria.queue_file.read_bytes())
-    match how:
-        case "header":
-            data[:100] = dice.randbytes(100)
-        case "half":
-            data = data[: len(data) // 2]
-        case "flipped":
-            for _ in range(100):
-                data[dice.randrange(len(data))] ^= 0xFF
-        case "text":
-            data = bytearray(b"this was never a database\n" * 1000)
-    aria.queue_file.write_bytes(data)
-
-
-@pytest.mark.case("S04")
-@pytest.mark.parametrize("how", ["header", "half", "flipped", "text"])
-def test_a_damaged_file_is_set_aside_whole_and_new_saves_work(aria: Aria, hub: HubProcess, how: str) -> None:
-    aria.use("http://127.0.0.1:9", "token")
-    for n in range(3):
-        aria("insight", "add", f"row {n} " + "y" * 6000, "--offline").ok()
-    broken(aria, how)
-    damaged = aria.queue_file.read_bytes()
-    done = aria("insight", "add", "after the damage", "--offline")
-    assert done.status == 0 and "queued" in done.out, done
-    kept = [f for f in aria.home.iterdir() if f.name != "queue.db" and f.is_file() and f.read_bytes() == damaged]
-    if how == "flipped" and not kept:
-        assert integrity(aria) == "ok" or damaged_rows_are_read(aria), "neither set aside nor sound"
-    else:
-        assert len(kept) == 1, sorted(f.name for f in aria.home.iterdir())
-        assert kept[0].name in done.err + aria("queue").err + aria("queue").out, "the banner names the old file"
-    assert "after the damage" in aria("queue", "list", "--json").ok().out
-
-
-def damaged_rows_are_read(aria: Aria) -> bool:
-    return aria.waiting() >= 1
-
-
-@pytest.mark.case("S04")
-def test_the_screen_starts_over_a_damaged_file_with_a_banner(aria: Aria, terminal: Callable[..., Tmux]) -> None:
-    aria("insight", "add", "early", "--offline").ok()
-    broken(aria, "header")
-    screen = terminal().run(aria)
-    shown = screen.wait_for("Queue", "Briefing")
-    screen.wait_for("damaged")
-    assert shown and screen.alive()
-
-
 @pytest.mark.case("S07")
 def test_a_file_from_a_newer_version_is_not_touched(aria: Aria, terminal: Callable[..., Tmux]) -> None:
     aria.use("http://127.0.0.1:9", "token")

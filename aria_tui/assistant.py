@@ -212,6 +212,7 @@ class Assistant:
 
     async def get_task(self, id: str) -> TaskView:
         """One task, with its waiting changes. Raises NotFound and HubUnavailable."""
+        id = (await lists.renamed(self._engine, "task")).get(id, id)
         try:
             listed = (await self.list_tasks(drain=False)).tasks
         except HubUnavailable:

@@ -55,17 +55,31 @@ async def insights(engine: Engine, *, query: str | None, project: str | None, si
 
 
 async def resolve_id(engine: Engine, kind: Kind, beginning: str) -> str:
-    """The whole id for a unique beginning. Raises NotFound, Ambiguous."""
+    """The whole id for a unique beginning, of the id that a plain Hub gave or of the one that it was made with.
+    Raises NotFound, Ambiguous."""
     found, _ = await _laid_over(engine, kind)
     if beginning in found:
         return beginning
-    fitting = [thing for thing in found if thing.startswith(beginning.lower())] if beginning else []
+    begins = beginning.lower()
+    fitting = {thing for thing in found if thing.startswith(begins)} if beginning else set()
+    if beginning:
+        fitting |= {
+            own for made, own in (await renamed(engine, kind)).items() if made.startswith(begins) and own in found
+        }
     if len(fitting) == 1:
-        return fitting[0]
+        return fitting.pop()
     if fitting:
         shown = ", ".join(sorted(fitting)[:3])
         raise Ambiguous(f"{beginning!r} fits {len(fitting)} {kind}s ({shown}…); give more of the id")
     raise NotFound(f"no {kind} is known by an id that begins with {beginning!r}")
+
+
+async def renamed(engine: Engine, kind: Kind) -> dict[str, str]:
+    """The ids that things were made with → those that a plain Hub gave them."""
+    try:
+        return await engine.ids_of(await engine.target(), kind)
+    except QueueUnavailable:
+        return {}
 
 
 async def _laid_over(engine: Engine, kind: Kind) -> tuple[dict[str, dict[str, Any]], dict[str, Mark]]:

@@ -67,6 +67,9 @@ async def test_edits_made_before_the_number_was_known_are_sent_with_it_after_a_r
         assert hub.rows("SELECT id, status FROM tasks") == [(1, "DONE")]
         listed = (await again.list_tasks()).tasks
         assert [(t.id, t.status) for t in listed] == [("1", "DONE")]
+        for known in (made.id, made.id[:13]):
+            assert await again.resolve_id("task", known) == "1", "a script has the id that it was told when it was made"
+        assert (await again.get_task(made.id)).id == "1"
         await again.update_task("1", {"title": "b"}, offline=True)
         listed = (await again.list_tasks(drain=False)).tasks
         assert [(t.id, t.title, t.mark) for t in listed] == [("1", "b", "edited")]

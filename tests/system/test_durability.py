@@ -3,61 +3,150 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import sqlite3
+import subprocess
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from tests.helpers.aria import Aria, Running
+from tests.helpers.aria import Aria
 from tests.helpers.hub import HubProcess
 from tests.helpers.proxy import FaultProxy, is_write
+from tests.helpers.tmux import Tmux
 from tests.helpers.waiting import wait_until
 
-KILLS = 50
+KILLS = 200
+LANES = 4
+LONGEST = 0.3
+"""Seconds after its text was given to a command, within which it is killed."""
 
 
-def kill_when_queued_or_after(command: Running, seconds: float | None) -> bool:
-    """Kills a command as soon as its output says queued (``seconds`` None), or at a moment of its life. Whether it
-    had said queued by then."""
-    out = command.process.stdout
-    assert out is not None
-    said = b""
-    if seconds is None:
-        while b"queued" not in said and (line := out.readline()):
-            said += line
-    else:
-        time.sleep(seconds)  # the moment of the kill is the test's input, not a wait for something
-    command.process.kill()
-    said += command.process.communicate()[0]
-    return b"queued" in said
+def rows_of(aria: Aria) -> list[tuple[int, str, dict[str, Any]]]:
+    """Number, key and payload of every row, as they stand in the file; each payload must be whole."""
+    with sqlite3.connect(aria.queue_file) as db:
+        found = db.execute("SELECT id, op_id, payload FROM queue ORDER BY id").fetchall()
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+    return [(number, key, json.loads(payload)) for number, key, payload in found]
+
+
+def assert_the_same_after_a_restart(aria: Aria, row: tuple[int, str, dict[str, Any]]) -> None:
+    number, key, payload = row
+    state = aria.queue()
+    assert (state["pending_total"], [item["id"] for item in state["items"]]) == (1, [number])
+    shown = aria("queue", "show", str(number), "--json").ok().json
+    assert (shown["op_id"], json.loads(shown["payload"])) == (key, payload)
+    assert rows_of(aria) == [row], "nor is it changed by being looked at"
+
+
+def assert_delivered_once(hub: HubProcess, proxy: FaultProxy, row: tuple[int, str, dict[str, Any]]) -> None:
+    _, key, payload = row
+    tasks = [(task["id"], task["title"]) for task in hub.all("tasks")]
+    assert tasks == [(payload["id"], "Pagar DAS")]
+    recorded = hub.keys()
+    assert recorded.count(key) == 1
+    sent = [op["op_id"] for request in proxy.writes for op in request.ops if op["operation"] == "create_task"]
+    assert set(sent) == {key}
 
 
 @pytest.mark.case("Q01")
-def test_killed_right_after_queued_nothing_acknowledged_is_missing(aria: Aria, hub: HubProcess) -> None:
-    """Every other kill comes with the word "queued", the rest at random moments of the command's life."""
-    aria.use(hub.url, hub.token)
+@pytest.mark.parametrize("form", ["words", "json"])
+def test_killed_as_soon_as_its_output_says_queued(aria: Aria, hub: HubProcess, proxy: FaultProxy, form: str) -> None:
+    aria.use(proxy.url, hub.token)
     hub.stop()
-    dice = random.Random(20261130)
-    acknowledged = set()
-    for n in range(KILLS):
-        title = f"task {n}"
-        moment = None if n % 2 == 0 else dice.uniform(0.05, 0.6)
-        command = aria.start("task", "add", title, "--offline")
-        if kill_when_queued_or_after(command, moment):
-            acknowledged.add(title)
-    assert len(acknowledged) >= KILLS // 2
-    with sqlite3.connect(aria.queue_file) as db:
-        rows = [(json.loads(payload)["title"], op) for payload, op in db.execute("SELECT payload, op_id FROM queue")]
-        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    db.close()
-    titles = [title for title, _ in rows]
-    assert acknowledged <= set(titles), acknowledged - set(titles)
-    assert len(titles) == len(set(titles))
-    assert aria.waiting() == len(titles)
+    command = aria.start("task", "add", "Pagar DAS", *(["--json"] if form == "json" else []))
+    assert command.process.stdout is not None
+    said = command.process.stdout.readline()
+    command.process.kill()
+    assert b"queued" in said, said
+    command.process.communicate()
+    (row,) = rows_of(aria)
+    if form == "json":
+        answer = json.loads(said)
+        assert (answer["queue_id"], answer["id"]) == (row[0], row[2]["id"])
+    else:
+        assert f"(#{row[0]})".encode() in said
+    assert_the_same_after_a_restart(aria, row)
     hub.start()
     aria("sync").ok()
-    assert sorted(task["title"] for task in hub.all("tasks")) == sorted(titles)
+    assert_delivered_once(hub, proxy, row)
+
+
+@pytest.mark.case("Q01")
+@pytest.mark.parametrize("key", ["t", "n"], ids=["captured", "added in the list"])
+def test_the_screen_killed_as_soon_as_its_notice_is_drawn(
+    aria: Aria, hub: HubProcess, proxy: FaultProxy, terminal: Callable[..., Tmux], key: str
+) -> None:
+    aria.use(proxy.url, hub.token)
+    hub.stop()
+    screen = terminal(120, 40).run(aria)
+    screen.wait_for("Briefing", "offline")
+    (program,) = screen.pids()
+    if key == "n":
+        screen.keys("2")
+    screen.keys(key)
+    screen.wait_for("New task")
+    screen.type("Pagar DAS")
+    screen.wait_for("Pagar DAS")
+    screen.keys("C-s")
+    wait_until(lambda: "queued (#1)" in screen.screen(), 20, "the notice", every=0.005)
+    os.kill(program, signal.SIGKILL)
+    screen.wait_for("exit-status=137")
+    (row,) = rows_of(aria)
+    assert_the_same_after_a_restart(aria, row)
+    again = terminal(120, 40).run(aria)
+    again.wait_for("Pagar DAS", "offline", " waiting")
+    assert_the_same_after_a_restart(aria, row)
+    hub.start()
+    wait_until(lambda: hub.count("tasks"), 30, "it is delivered by itself")
+    again.keys("q")
+    again.wait_for("exit-status=0")
+    assert_delivered_once(hub, proxy, row)
+
+
+def killed(aria: Aria, dice: random.Random, lane: int, count: int) -> set[str]:
+    """Gives texts to commands that are under way and kills each at a moment by chance; what they said was queued."""
+    acknowledged = set()
+    following = aria.start("insight", "add", "-", "--offline", stdin=subprocess.PIPE)
+    for number in range(count):
+        command = following
+        if number < count - 1:
+            following = aria.start("insight", "add", "-", "--offline", stdin=subprocess.PIPE)
+        text = f"idea {lane}-{number}"
+        assert command.process.stdin is not None
+        command.process.stdin.write(text.encode())
+        command.process.stdin.close()
+        command.process.stdin = None
+        time.sleep(dice.uniform(0, LONGEST))  # the moment of the kill is the test's input, not a wait for something
+        command.process.kill()
+        if b"queued" in command.process.communicate()[0]:
+            acknowledged.add(text)
+    return acknowledged
+
+
+@pytest.mark.case("Q01")
+def test_of_two_hundred_killed_at_any_moment_nothing_acknowledged_is_missing(aria: Aria, hub: HubProcess) -> None:
+    aria.use(hub.url, hub.token)
+    hub.stop()
+    aria("queue", "status").ok()
+    with ThreadPoolExecutor(LANES) as lanes:
+        work = [lanes.submit(killed, aria, random.Random(lane), lane, KILLS // LANES) for lane in range(LANES)]
+        acknowledged = set().union(*(lane.result() for lane in work))
+    there = [payload["content"] for _, _, payload in rows_of(aria)]
+    assert acknowledged, "some live long enough"
+    assert acknowledged <= set(there), acknowledged - set(there)
+    assert len(there) == len(set(there))
+    assert len({key for _, key, _ in rows_of(aria)}) == len(there)
+    assert aria.waiting() == len(there)
+    hub.start()
+    aria("sync").ok()
+    assert sorted(insight["content"] for insight in hub.all("insights")) == sorted(there)
 
 
 def test_killed_while_a_request_is_in_flight_it_is_sent_again_with_the_same_key(

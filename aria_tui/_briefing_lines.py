@@ -274,12 +274,14 @@ def month_words(month: str | None, now: datetime) -> str:
 
 
 def _reports(data: dict[str, Any], now: datetime) -> Lines:
-    return [
-        (_("{file}: {ok} ok, {failed} failed, {age} ago").format(
-            file=report["file"], ok=report["ok"], failed=report["failed"], age=formats.age(report["timestamp"], now)
-        ), "problem" if report["failed"] else "plain")
-        for report in data["reports"]
-    ]  # fmt: skip
+    return [(_report(report, now), "problem" if report["failed"] else "plain") for report in data["reports"]]
+
+
+def _report(report: dict[str, Any], now: datetime) -> str:
+    """What went well is a count, or only that it did."""
+    counted = _("{file}: {ok} ok, {failed} failed, {age} ago")
+    text = _("{file}: {failed} failed, {age} ago") if isinstance(report["ok"], bool) else counted
+    return text.format(**report, age=formats.age(report["timestamp"], now))
 
 
 def _done(data: dict[str, Any], now: datetime) -> Lines:

@@ -27,17 +27,19 @@ class ReportsSource:
     async def gather(self, when: Moment, deadline: float) -> Section:
         if not self._files:
             return Section(name=self.name, state="not_configured", reason='set [briefing] reports = ["~/report.json"]')
-        reports, problems = [], []
+        reports: list[dict[str, Any]] = []
+        problems: list[str] = []
+        alerts: list[Alert] = []
         for file in self._files:
             try:
-                reports.append({"file": file, **read_report(_read(file), when)})
+                report = _parsed(_read(file))
+                failed = _count(report, "failed")
+                if failed:  # whatever else of it can't be read
+                    text = f"{Path(file).stem}: {failed} failed"
+                    alerts.append(Alert(level="critical", source="reports", text=text))
+                reports.append({"file": file, **_read_report(report, when)})
             except ValueError as error:
                 problems.append(f"{file}: {error}")
-        alerts = [
-            Alert(level="critical", source="reports", text=f"{Path(r['file']).stem}: {r['failed']} failed")
-            for r in reports
-            if r["failed"]
-        ]
         alerts += [Alert(level="warning", source="reports", text=problem) for problem in problems]
         state = "ok" if not problems else "partial" if reports else "unavailable"
         return Section(
@@ -50,20 +52,33 @@ class ReportsSource:
 
 
 def read_report(raw: bytes, when: Moment) -> dict[str, Any]:
-    """``timestamp`` (RFC 3339 in UTC; one without a zone is the user's), ``ok``, ``failed``. Raises ValueError."""
+    """``timestamp`` (RFC 3339 in UTC; one without a zone is the user's), ``ok`` (a count, or whether it went well),
+    ``failed``. Raises ValueError."""
+    return _read_report(_parsed(raw), when)
+
+
+def _parsed(raw: bytes) -> dict[str, Any]:
     try:
         report = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise ValueError("is not JSON") from None
     if not isinstance(report, dict):
         raise ValueError("is not a JSON object")  # noqa: TRY004 - the file's fault, not the caller's
-    counts = {}
-    for key in ("ok", "failed"):
-        value = report.get(key)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise ValueError(f"has no usable {key!r}")
-        counts[key] = value
-    return {"timestamp": _moment(report.get("timestamp"), when), **counts}
+    return report
+
+
+def _read_report(report: dict[str, Any], when: Moment) -> dict[str, Any]:
+    given = report.get("ok")
+    fine = given if isinstance(given, bool) else _count(report, "ok")
+    failed = _count(report, "failed")
+    return {"timestamp": _moment(report.get("timestamp"), when), "ok": fine, "failed": failed}
+
+
+def _count(report: dict[str, Any], key: str) -> int:
+    value = report.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"has no usable {key!r}")
+    return value
 
 
 def _moment(given: Any, when: Moment) -> str:

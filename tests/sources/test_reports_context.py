@@ -47,7 +47,7 @@ async def test_a_failed_job_is_a_critical_alert_and_an_unreadable_report_a_warni
         ("[]", "is not a JSON object"),
         ('{"ok": 1, "failed": 0}', "has no usable 'timestamp'"),
         ('{"timestamp": "2026-11-30T03:00:00Z", "ok": 1}', "has no usable 'failed'"),
-        ('{"timestamp": "2026-11-30T03:00:00Z", "ok": true, "failed": 0}', "has no usable 'ok'"),
+        ('{"timestamp": "2026-11-30T03:00:00Z", "ok": "yes", "failed": 0}', "has no usable 'ok'"),
         ('{"timestamp": "2026-11-30T03:00:00Z", "ok": 1, "failed": -1}', "has no usable 'failed'"),
         ('{"timestamp": "99999-01-01", "ok": 1, "failed": 0}', "has no usable 'timestamp'"),
     ],
@@ -57,6 +57,18 @@ async def test_a_report_that_is_none(tmp_path: Path, text: str, problem: str) ->
     file.write_text(text)
     section = await reports(file)
     assert (section.state, section.reason) == ("unavailable", f"{file}: {problem}")
+
+
+async def test_what_failed_is_said_whatever_else_of_the_report_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "nightly.json"
+    for text, state in (
+        ('"timestamp": "03:00", "ok": 1', "unavailable"),
+        ('"timestamp": "2026-11-30", "ok": false', "ok"),
+    ):
+        file.write_text(f'{{{text}, "failed": 2}}')
+        section = await reports(file)
+        assert section.state == state
+        assert section.alerts[0] == Alert(level="critical", source="reports", text="nightly: 2 failed")
 
 
 async def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import signal
 import sqlite3
-import subprocess
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.helpers.aria import Aria
+from tests.helpers.aria import Aria, Running
 from tests.helpers.hub import HubProcess
 from tests.helpers.proxy import FaultProxy, is_write
 from tests.helpers.tmux import Tmux
 from tests.helpers.waiting import wait_until
 
 KILLS = 200
-LANES = 4
+AT_ONCE = 10
 LONGEST = 0.3
-"""Seconds after its text was given to a command, within which it is killed."""
+"""Seconds within which a command is killed."""
 
 
 def rows_of(aria: Aria) -> list[tuple[int, str, dict[str, Any]]]:
@@ -110,43 +110,53 @@ def test_the_screen_killed_as_soon_as_its_notice_is_drawn(
     assert_delivered_once(hub, proxy, row)
 
 
-def killed(aria: Aria, dice: random.Random, lane: int, count: int) -> set[str]:
-    """Gives texts to commands that are under way and kills each at a moment by chance; what they said was queued."""
-    acknowledged = set()
-    following = aria.start("insight", "add", "-", "--offline", stdin=subprocess.PIPE)
-    for number in range(count):
-        command = following
-        if number < count - 1:
-            following = aria.start("insight", "add", "-", "--offline", stdin=subprocess.PIPE)
-        text = f"idea {lane}-{number}"
-        assert command.process.stdin is not None
-        command.process.stdin.write(text.encode())
-        command.process.stdin.close()
-        command.process.stdin = None
-        time.sleep(dice.uniform(0, LONGEST))  # the moment of the kill is the test's input, not a wait for something
+def killed(commands: list[tuple[str, Running]], dice: random.Random) -> set[str]:
+    """Kills each at a moment by chance, and gives the texts that were said to be queued before."""
+    began, acknowledged = time.monotonic(), set()
+    for moment, (text, command) in sorted((dice.uniform(0, LONGEST), pair) for pair in commands):
+        # The moment of the kill is the test's input, not a wait for something.
+        time.sleep(max(0.0, began + moment - time.monotonic()))
         command.process.kill()
         if b"queued" in command.process.communicate()[0]:
             acknowledged.add(text)
     return acknowledged
 
 
+def holds(command: Running, file: Path) -> bool:
+    """Whether a command has the file open, and so is about to write into it."""
+    with contextlib.suppress(OSError):
+        return any(link.readlink() == file for link in Path(f"/proc/{command.process.pid}/fd").iterdir())
+    return False
+
+
 @pytest.mark.case("Q01")
 def test_of_two_hundred_killed_at_any_moment_nothing_acknowledged_is_missing(aria: Aria, hub: HubProcess) -> None:
+    """Half of them from their start on, half from the moment on at which the file's lock, for which they wait, is free:
+    that is where a save is made."""
     aria.use(hub.url, hub.token)
     hub.stop()
     aria("queue", "status").ok()
-    with ThreadPoolExecutor(LANES) as lanes:
-        work = [lanes.submit(killed, aria, random.Random(lane), lane, KILLS // LANES) for lane in range(LANES)]
-        acknowledged = set().union(*(lane.result() for lane in work))
-    there = [payload["content"] for _, _, payload in rows_of(aria)]
-    assert acknowledged, "some live long enough"
+    dice = random.Random(20261130)
+    acknowledged: set[str] = set()
+    for first in range(0, KILLS, AT_ONCE):
+        at_the_lock = first % (2 * AT_ONCE) == 0
+        with contextlib.closing(sqlite3.connect(aria.queue_file, isolation_level=None, timeout=20)) as lock:
+            if at_the_lock:
+                lock.execute("BEGIN IMMEDIATE")
+            texts = [f"task {first + number}" for number in range(AT_ONCE)]
+            commands = [(text, aria.start("task", "add", text, "--offline")) for text in texts]
+            if at_the_lock:
+                everybody = [command for _, command in commands]
+                wait_until(lambda all_=everybody: all(holds(one, aria.queue_file) for one in all_), 30, "all are there")
+        acknowledged |= killed(commands, dice)
+    there = [payload["title"] for _, _, payload in rows_of(aria)]
+    assert len(acknowledged) > KILLS // 10, "enough live long enough"
     assert acknowledged <= set(there), acknowledged - set(there)
-    assert len(there) == len(set(there))
-    assert len({key for _, key, _ in rows_of(aria)}) == len(there)
+    assert len(there) == len(set(there)) == len({key for _, key, _ in rows_of(aria)})
     assert aria.waiting() == len(there)
     hub.start()
     aria("sync").ok()
-    assert sorted(insight["content"] for insight in hub.all("insights")) == sorted(there)
+    assert sorted(task["title"] for task in hub.all("tasks")) == sorted(there)
 
 
 def test_killed_while_a_request_is_in_flight_it_is_sent_again_with_the_same_key(

@@ -135,7 +135,14 @@ class AriaApp(Doors):
         """Keys in a form or an input act in the order in which they were typed."""
         if isinstance(event, events.Key) and not event.is_forwarded and await at_once(self, event):
             return
+        if isinstance(event, events.Paste) and not event.is_forwarded:
+            event.aria_where = self.screen, self.focused  # type: ignore[attr-defined]
         await super().on_event(event)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A paste that nobody took, right after the key that opened another screen or an input, is meant for that."""
+        if getattr(event, "aria_where", None) not in (None, (self.screen, self.focused)):
+            self.post_message(events.Paste(event.text))
 
     def on_key(self, event: events.Key) -> None:
         """A key that was pressed right after the one that opened another screen, or an input, is meant for that."""

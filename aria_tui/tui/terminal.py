@@ -5,20 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import selectors
 import termios
 import threading
+from codecs import getincrementaldecoder
 from collections.abc import Callable
 from typing import IO, Any, Protocol, cast
 
+from textual import events
+from textual._xterm_parser import XTermParser
 from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
 
+from aria_tui.tui.pastes import Pasted, Pastes
 from aria_tui.tui.steady import steady
 
 _GIVEN_BACK = (
     b"\x18\x1b[?2004l\x1b[?7h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
 """What Textual writes at its end; the first character breaks off a sequence that was only half written."""
+
+_READ = 64 * 1024
 
 
 class Owner(Protocol):
@@ -113,6 +120,32 @@ class Terminal(LinuxDriver):
             self._owner.terminal_lost()
         except Exception as error:  # noqa: BLE001 - told by the app, as any other
             self._owner.terminal_broke(error)
+
+    def run_input_thread(self) -> None:
+        """Textual's loop, with pastes taken out first; bytes that are no text end nothing, the end of the file does."""
+        parser, pastes = XTermParser(self._debug), Pastes()
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                ready = selector.select(0.1)
+                data = os.read(self.fileno, _READ) if ready else b""
+                if ready and not data:
+                    self._owner.terminal_lost()
+                    return
+                for part in pastes.feed(decode(data)) if ready else pastes.tick():
+                    self._hand_on(parser, part)
+                for event in parser.tick():
+                    self.process_message(event)
+
+    def _hand_on(self, parser: XTermParser, part: str | Pasted) -> None:
+        if isinstance(part, Pasted):
+            self.process_message(events.Paste(part.text))
+        elif part == "\x1b":  # it was waited for already whether more comes
+            self.process_message(events.Key("escape", part))
+        else:
+            for event in parser.feed(part):
+                self.process_message(event)
 
     def give_back(self) -> None:
         """The terminal as it was, at once and in any thread: for an end that waits for nothing."""

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from aria_tui.errors import FieldError, InvalidInput
 from aria_tui.locale import _
 
-_NEAR = {"today": 0, "tod": 0, "hoje": 0, "tomorrow": 1, "tmr": 1, "amanha": 1}
+_NEAR = {"yesterday": -1, "ontem": -1, "today": 0, "tod": 0, "hoje": 0, "tomorrow": 1, "tmr": 1, "amanha": 1}
 _WEEKDAYS = (
     ("mon", "monday", "seg", "segunda", "segunda-feira"),
     ("tue", "tues", "tuesday", "ter", "terca", "terca-feira"),

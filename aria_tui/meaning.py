@@ -18,8 +18,11 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.ASCII | re
 async def find_id(assistant: Assistant, kind: Literal["task", "insight"], beginning: str) -> str:
     """The id that begins so, among those that are known here; where none is, the Hub's list is read once.
 
-    A whole UUID is taken as it is: it needs no list, so it works while the Hub is away. Raises NotFound, Ambiguous.
+    A whole UUID is taken as it is: it needs no list, so it works while the Hub is away. Raises NotFound, Ambiguous,
+    and InvalidInput for nothing at all.
     """
+    if not beginning.strip():
+        raise InvalidInput([FieldError("id", "must not be empty")])  # every id begins so
     if _UUID.match(beginning):
         return beginning.lower()
     try:

@@ -38,7 +38,8 @@ async def _run(args: argparse.Namespace) -> int:
 
     status = 0
     async with opened(args) as assistant:
-        if args.date:
+        stored = args.date is not None and not (args.evening and _is_today(args.date, assistant))
+        if stored:
             document = await _stored(args.date, assistant)
         else:
             draws = args.format in (None, "text") and output.on_terminal(sys.stderr)
@@ -50,7 +51,7 @@ async def _run(args: argparse.Namespace) -> int:
                 output.say(output.as_is(form.render_markdown(document)).rstrip("\n"))
             case _other:
                 output.say(output.safe(form.render_text(document), lines=True).rstrip("\n"))
-        if not args.date and not args.no_store:
+        if not stored and not args.no_store:
             status = await _store(document, assistant)
     return status
 
@@ -92,6 +93,18 @@ def _draw(names: Iterable[str]) -> None:
     sys.stderr.flush()
 
 
+def _is_today(day: str, assistant: Assistant) -> bool:
+    """Raises UsageError for another day's evening: it became activity by project, and is no briefing any more."""
+    from aria_tui.errors import UsageError
+
+    date = meaning.day(day, assistant.config, field="date")
+    if date != meaning.now(assistant.config).date():
+        raise UsageError(
+            _("an evening is kept as activity, not as a briefing: aria activity list --since {date}").format(date=date)
+        )
+    return True
+
+
 async def _stored(day: str, assistant: Assistant) -> BriefingDoc:
     from aria_tui.errors import NotFound
 
@@ -103,7 +116,7 @@ async def _stored(day: str, assistant: Assistant) -> BriefingDoc:
 
 
 async def _store(document: BriefingDoc, assistant: Assistant) -> int:
-    """Stored as a write like any other; that it was queued is said by the section about the queue."""
+    """Stored as a write like any other; what is to be known of that stands on standard error, beside the document."""
     from aria_tui.cli.writes import DONE
     from aria_tui.errors import AriaError
 
@@ -113,8 +126,8 @@ async def _store(document: BriefingDoc, assistant: Assistant) -> int:
         output.complain(_("the briefing was not stored: {error}").format(error=error))
         return 1
     for result in results:
-        if result.status not in DONE:
+        if result.status == "queued" or result.status not in DONE:
             from aria_tui.cli.said import in_words
 
-            output.complain(in_words(result.message))
+            output.complain(f"{_('Briefing')}: {in_words(result.message)}")
     return 0 if all(result.status in DONE for result in results) else 1

@@ -167,7 +167,7 @@ def add_offline(parser: argparse.ArgumentParser) -> None:
 def whole_number(text: str) -> int:
     """An argument's value, 0 or more, as far as a database can count."""
     if not (text.isascii() and text.isdecimal()):
-        raise argparse.ArgumentTypeError(_("{text!r} is no whole number").format(text=text))
+        raise argparse.ArgumentTypeError(_("{text!r} is no whole number, 0 or more").format(text=text))
     if len(text) > DIGITS:
         raise argparse.ArgumentTypeError(_("{text!r} is too large").format(text=text))
     return int(text)

@@ -53,7 +53,7 @@ async def resolve(secret: str | CommandSecret, timeout: float) -> str:
             raise SecretError("the secret's command is empty")
         status, output, _ = await run(words, timeout)
     except TimeoutError:
-        raise SecretError(f"the secret's command gave no answer in {timeout:g} s") from None
+        raise SecretError(f"the secret's command gave no answer in {timeout:.2g} s") from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise SecretError(f"the secret's command can't be run: {why}") from None

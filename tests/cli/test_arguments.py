@@ -19,6 +19,11 @@ LARGE = "9" * 30
         (("task", "add", "Pagar", "DAS"), "see: aria task add --help"),
         (("--bogus",), "see: aria --help"),
         (("queue", "show", "x"), "argument N: 'x' is no whole number"),
+        (("queue", "list", "--limit", "-1"), "argument --limit: '-1' is no whole number, 0 or more"),
+        (("task", "done", ""), "aria: id: must not be empty"),
+        (("insight", "rm", " "), "aria: id: must not be empty"),
+        (("briefing", "--date", ""), "aria: date: not a date: "),
+        (("briefing", "--evening", "--date", "2026-11-27"), "aria activity list --since 2026-11-27"),
         (("queue", "show", LARGE), f"argument N: '{LARGE}' is too large"),
         (("queue", "retry", LARGE), "is too large"),
         (("queue", "discard", "--yes", LARGE), "is too large"),
@@ -38,6 +43,12 @@ LARGE = "9" * 30
 def test_a_wrong_argument_is_a_usage_error(aria: Aria, arguments: tuple[str, ...], words: str) -> None:
     done = aria(*arguments, timeout=20)
     assert done.status == 2 and words in done.err and not done.out, done
+
+
+def test_the_evening_of_today_by_its_date_and_yesterday_by_its_word(aria: Aria) -> None:
+    told = aria("briefing", "--evening", "--date", "today", "--json", "--no-store").ok().json
+    assert told["kind"] == "evening"
+    assert "no briefing of 20" in aria("briefing", "--date", "yesterday").err
 
 
 def test_a_number_that_no_row_has(aria: Aria) -> None:

@@ -14,27 +14,38 @@ from tests.helpers.aria import ZONE, Aria
 from tests.helpers.hub import HubProcess, free_port
 from tests.helpers.proxy import FaultProxy, RawServer, Request, answer, is_write
 
+WRITES = {"create_task": ("task", "add", "Pagar DAS"), "capture_insight": ("insight", "add", "an idea"),
+          "store_briefing": ("briefing",)}  # fmt: skip
+
 
 @pytest.mark.case("Q02")
+@pytest.mark.parametrize("times", [None, 1], ids=["every answer", "the first answer"])
 def test_an_answer_that_is_cut_on_the_first_online_try_is_resent_with_the_same_key(
-    aria: Aria, hub: HubProcess, proxy: FaultProxy
+    aria: Aria, hub: HubProcess, proxy: FaultProxy, times: int | None
 ) -> None:
     aria.use(proxy.url, hub.token)
-    for words in (("task", "add", "Pagar DAS"), ("insight", "add", "an idea"), ("briefing",)):
+    for operation, words in WRITES.items():
         sent = len(proxy.writes)
-        proxy.add("cut_answer", when=is_write)
+        proxy.add("cut_answer", when=is_write, times=times)
         done = aria(*words, "--json").ok()
-        if words != ("briefing",):
-            assert done.json["status"] == "queued"
-        proxy.clear()
-        first = proxy.writes[sent]
+        status = done.json["status"] if operation != "store_briefing" else "queued" * ("queued (#" in done.err)
+        first, *quick = proxy.writes[sent:]
         assert first.toxic == "cut_answer" and first.status in (200, 201), "the Hub applied it"
+        assert [op["operation"] for op in first.ops] == [operation] and len(first.keys) == 1
+        waiting = aria.waiting()
+        assert (status, waiting) == ("queued", 1) or (quick and (status or "synced", waiting) == ("synced", 0)), done
+        proxy.clear()
         aria("sync", "--json").ok()
-        again = proxy.writes[-1]
-        assert len(first.keys) == 1 and set(again.keys) == set(first.keys)
+        again = proxy.writes[sent + 1 :]
+        assert again and all(request.keys == first.keys for request in again), "the very key of the first try"
     assert (hub.count("tasks"), hub.count("insights"), hub.count("briefings")) == (1, 1, 1)
-    assert len(set(proxy.sent_keys())) == 3
-    assert aria.queue()["pending_total"] == 0
+    by_operation: dict[str, set[str]] = {}
+    for op in (op for request in proxy.writes for op in request.ops):
+        by_operation.setdefault(op["operation"], set()).add(op["op_id"])
+    assert {operation: len(keys) for operation, keys in by_operation.items()} == dict.fromkeys(WRITES, 1)
+    assert sorted(hub.keys()) == sorted(key for keys in by_operation.values() for key in keys)
+    state = aria.queue()
+    assert (state["pending_total"], state["dead_letters"], state["conflicts"]) == (0, 0, 0)
 
 
 def html(request: Request) -> bytes:

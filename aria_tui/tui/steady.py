@@ -36,7 +36,7 @@ def _held(found: re.Match[str]) -> str:
     counted = cell_width(words)
     width = counted + len(room) + len(more)
     blanks = f"{' ' * counted}{room}{style}{more}"
-    return f"{_SAVE}{blanks}{_RESTORE}{_shortened(words, width)}{_RESTORE}\x1b[{width}C{style}" if width else words
+    return f"{_SAVE}{blanks}{_RESTORE}{_shortened(words, width)}{_RESTORE}\x1b[{width}C{style}" if width else style
 
 
 def _widest_extra(text: str) -> int:
@@ -56,4 +56,4 @@ def _shortened(text: str, width: int) -> str:
                 break
             end = index
         used += size or _widest_extra(character)
-    return text[:end] + ELLIPSIS if width else ""
+    return text[:end] + ELLIPSIS

@@ -332,3 +332,12 @@ def test_any_value_costs_at_most_its_own_event(name: str, value: str) -> None:
         f"UID:a\nSUMMARY:X\nDTSTART:20261130T120000Z\n{name}:{value}", "UID:b\nSUMMARY:Sane\nDTSTART:20261130T130000Z"
     )
     assert "Sane" in [event["summary"] for event in read(text, "2026-11-30")["days"][0]]
+
+
+@pytest.mark.case("T02")
+def test_a_carriage_return_alone_is_a_character_of_its_line_where_lines_end_by_line_feeds() -> None:
+    text = ics("UID:a\nSUMMARY:\x1b[2JA\rB\tC\x85D\u2028E\nDTSTART;VALUE=DATE:20261103")
+    for ends in "\r\n", "\n":
+        assert shown(text.replace("\r\n", ends), "2026-11-03") == ["all-day \x1b[2JA\rB\tC\x85D\u2028E"]
+    old = ics("UID:a\nSUMMARY:Old\nDTSTART;VALUE=DATE:20261103").replace("\r\n", "\r")
+    assert shown(old, "2026-11-03") == ["all-day Old"]

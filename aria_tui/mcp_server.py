@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +50,10 @@ INSTRUCTIONS = (
     "means saved and on its way, so don't repeat it. When the Hub is away, lists are an error and never empty."
 )
 CLOSING_SECONDS = 1.5
+"""Seconds for what is still open to be closed in order."""
+LAST_SECONDS = 1.7
+"""Seconds after the end of input after which the process ends, whatever still holds it: a lock that another program
+keeps, a disk, a look-up of a name. What was answered is on disk by then; what wasn't is there whole, or not at all."""
 
 
 def serve(*, url: str | None = None, token_file: str | None = None) -> int:
@@ -64,23 +70,32 @@ class _Desk:
         self._url, self._token_file = url, token_file
         self._assistant: Assistant | None = None
         self._background: asyncio.Task[None] | None = None
-        self._opening = asyncio.Lock()
+        self._opening: asyncio.Task[Assistant] | None = None
 
     async def assistant(self) -> Assistant:
-        """Raises ConfigError."""
-        async with self._opening:
-            if self._assistant is None:
-                from aria_tui.assistant import Assistant
+        """Raises ConfigError.
 
-                config = configuration.with_flags(
-                    configuration.load_if_ours(), url=self._url, token_file=self._token_file
-                )
-                self._assistant = await Assistant.open(config, origin="mcp")
-                self._background = asyncio.create_task(_live(self._assistant), name="watch")
+        It is opened by a task of its own: a call that is given up half-way, as each is at the end of input, would leave
+        a file open that nobody closes, and that would keep the program from ending.
+        """
+        if self._assistant is None:
+            if self._opening is None or self._opening.done():
+                self._opening = asyncio.create_task(self._open(), name="open")
+            return await asyncio.shield(self._opening)
         return self._assistant
+
+    async def _open(self) -> Assistant:
+        from aria_tui.assistant import Assistant
+
+        config = configuration.with_flags(configuration.load_if_ours(), url=self._url, token_file=self._token_file)
+        self._assistant = opened = await Assistant.open(config, origin="mcp")
+        self._background = asyncio.create_task(_live(opened), name="watch")
+        return opened
 
     async def close(self) -> None:
         """Ends the background work, then closes the assistant: what was taken is committed."""
+        if self._opening is not None:
+            await asyncio.wait({self._opening})
         if self._background is not None:
             self._background.cancel()
             with suppress(asyncio.CancelledError):
@@ -105,6 +120,20 @@ async def _live(assistant: Assistant) -> None:
         logging.getLogger(__name__).warning("%s", crash.record(error))
 
 
+def _end_in_time() -> None:
+    """Begins the last seconds."""
+    timer = threading.Timer(LAST_SECONDS, _leave)
+    timer.daemon = True
+    timer.start()
+
+
+def _leave() -> None:
+    with suppress(OSError, ValueError):
+        sys.stderr.write("aria: ended before everything could be closed\n")
+        sys.stderr.flush()
+    os._exit(0)
+
+
 async def _serve(desk: _Desk) -> None:
     handlers = _Handlers(desk)
     server: Server[Any] = Server(
@@ -113,7 +142,7 @@ async def _serve(desk: _Desk) -> None:
         on_list_resources=handlers.list_resources, on_read_resource=handlers.read_resource,
     )  # fmt: skip
     try:
-        async with mcp_stdio.streams() as (read_stream, write_stream):
+        async with mcp_stdio.streams(_end_in_time) as (read_stream, write_stream):
             await server.run(read_stream, write_stream, server.create_initialization_options())
     finally:
         await desk.close()

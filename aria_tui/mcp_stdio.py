@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import IO, Any, cast
 
@@ -27,11 +27,12 @@ PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602  # JSON-RP
 
 
 @asynccontextmanager
-async def streams() -> AsyncIterator[tuple[Any, Any]]:
-    """The SDK's read and write streams over this process's standard input and output."""
+async def streams(ended: Callable[[], None]) -> AsyncIterator[tuple[Any, Any]]:
+    """The SDK's read and write streams over this process's standard input and output. ``ended`` is called, on a thread
+    of the reader's, when the input is over."""
     reading, writing = _take_standard_streams()
     writer = _Writer(writing)
-    reader = _Reader(reading, writer)
+    reader = _Reader(reading, writer, ended)
     async with stdio_server(
         stdin=cast("anyio.AsyncFile[str]", reader), stdout=cast("anyio.AsyncFile[str]", writer)
     ) as pair:
@@ -79,9 +80,9 @@ class _Writer:
 class _Reader:
     """Lines from the client, read in a thread of their own that never keeps the process from ending."""
 
-    def __init__(self, file: IO[bytes], writer: _Writer) -> None:
+    def __init__(self, file: IO[bytes], writer: _Writer, ended: Callable[[], None]) -> None:
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
-        self._writer, self._loop = writer, asyncio.get_running_loop()
+        self._writer, self._loop, self._ended = writer, asyncio.get_running_loop(), ended
         threading.Thread(target=self._read, args=(file,), name="standard input", daemon=True).start()
 
     def _read(self, file: IO[bytes]) -> None:
@@ -91,6 +92,8 @@ class _Reader:
                 line = file.readline()
             except (OSError, ValueError):
                 line = b""
+            if not line:
+                self._ended()
             try:
                 self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
             except RuntimeError:  # the program has ended

@@ -333,7 +333,21 @@ def processes_of(words: str) -> list[str]:
     return [line for line in found if str(os.getpid()) not in line and "pytest" not in line]
 
 
-def test_the_end_in_the_middle_of_a_line_and_of_a_flood(aria: Aria, start: Start) -> None:
+def test_the_end_while_another_program_keeps_the_lock(aria: Aria, start: Start) -> None:
+    server = start()
+    assert server.call("aria_capture_insight", content="before", offline=True)["status"] == "queued"
+    with sqlite3.connect(aria.queue_file, timeout=10, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        number = server.ask("aria_capture_insight", content="never answered", offline=True)
+        server.ask("aria_queue_status")
+        server.end()
+        assert number not in server.answers
+    other.close()
+    assert_whole(aria, 1)
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_the_end_in_the_middle_of_a_line_and_of_a_flood(aria: Aria, start: Start, attempt: int) -> None:
     server = start()
     for number in range(40):
         server.ask("aria_capture_insight", content=f"idea {number}", offline=True)

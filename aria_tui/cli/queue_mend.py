@@ -133,7 +133,9 @@ async def _edit(args: argparse.Namespace) -> int:
     if args.json:
         output.emit(documents.row(changed))
     else:
-        output.say(_("#{number} changed, with a new key").format(number=changed.id))
+        same = changed.op_id == item.op_id
+        said = _("#{number} is as it was") if same else _("#{number} changed, with a new key")
+        output.say(said.format(number=changed.id))
     return 0
 
 

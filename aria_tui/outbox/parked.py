@@ -79,10 +79,10 @@ async def edit(store: Store, number: int, payload: Mapping[str, Any]) -> None:
         if table == "queue" and sent_at is not None:
             raise UsageError(f"#{number} was sent already; it can't be changed any more")
         new = _checked(operation, dict(payload), before)
-        text = json.dumps(new, ensure_ascii=False)
-        key, old = (op_id, None) if text == before else (new_id(), op_id)
-        if old is not None:
-            text = json.dumps(_named(operation, new, entity), ensure_ascii=False)
+        if _means(before, new):  # written otherwise at most: what may have been sent so keeps its key
+            text, key, old = before, op_id, None
+        else:
+            text, key, old = json.dumps(_named(operation, new, entity), ensure_ascii=False), new_id(), op_id
         await rebase(connection, table, number, text)
         await connection.execute(
             f"UPDATE {table} SET payload = ?, op_id = ?, edited_from = ifnull(?, edited_from), error = NULL"  # noqa: S608
@@ -123,6 +123,12 @@ def _checked(operation: str, new: dict[str, Any], before: str) -> dict[str, Any]
         if isinstance(old, dict) and name in old and new.get(name) != old[name]:
             raise InvalidInput(f"{name} can't be changed here; discard this operation and make a new one")
     return new
+
+
+def _means(text: str, payload: dict[str, Any]) -> bool:
+    with contextlib.suppress(ValueError):
+        return bool(json.loads(text) == payload)
+    return False
 
 
 def _named(operation: str, payload: dict[str, Any], entity: str | None) -> dict[str, Any]:

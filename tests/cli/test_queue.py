@@ -136,6 +136,11 @@ def test_the_editor_and_the_questions_of_a_terminal(online: Aria) -> None:
     assert status == 0, stream
     assert json.loads(online("queue", "show", "1", "--json").ok().json["payload"])["title"] == "two"
     assert online("queue", "edit", "1").status == 2
+    online.env["EDITOR"] = "true"
+    key = online("queue", "show", "1", "--json").ok().json["op_id"]
+    status, stream = on_a_terminal(online, "queue", "edit", "1")
+    assert status == 0 and b"#1 is as it was" in stream, stream
+    assert online("queue", "show", "1", "--json").ok().json["op_id"] == key
     status, stream = on_a_terminal(online, "queue", "discard", "1", typed=b"y\nn\n")
     assert status == 1 and b"Discard #1?" in stream and online.waiting() == 1, stream
     status, stream = on_a_terminal(online, "queue", "discard", "1", typed=b"y\ny\n")

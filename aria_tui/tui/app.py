@@ -36,9 +36,10 @@ from aria_tui.tui.kept import KeptFile
 from aria_tui.tui.live import Live
 from aria_tui.tui.logs import Log
 from aria_tui.tui.messages import CommandWanted
+from aria_tui.tui.pastes import one_line
 from aria_tui.tui.rows import RowActions
 from aria_tui.tui.screens.dashboard import DashboardScreen
-from aria_tui.tui.typed import at_once
+from aria_tui.tui.typed import at_once, is_line
 from aria_tui.tui.wallclock import use_zone
 from aria_tui.tui.wayout import WayOut, end_now
 from aria_tui.tui.writes import Writes
@@ -137,6 +138,8 @@ class AriaApp(Doors):
             return
         if isinstance(event, events.Paste) and not event.is_forwarded:
             event.aria_where = self.screen, self.focused  # type: ignore[attr-defined]
+            if is_line(self.focused):
+                event.text = one_line(event.text)  # Textual's own input (the palette's) takes the first line only
         await super().on_event(event)
 
     def on_paste(self, event: events.Paste) -> None:

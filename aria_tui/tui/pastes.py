@@ -55,7 +55,7 @@ class Pastes:
             if begin:
                 self._begun = True
             else:
-                held = next((n for n in range(len(BEGIN) - 1, 0, -1) if keys.endswith(BEGIN[:n])), 0)
+                held = max(_begun(keys, mark) for mark in (BEGIN, END))
                 keys, self._text = keys[: len(keys) - held], keys[len(keys) - held :]
             keys = keys.replace(END, "")  # of a paste that was cut short
             if keys:
@@ -72,3 +72,13 @@ class Pastes:
         elif not self._begun and self._text and silent >= WHOLE:
             text, self._text = self._text, ""
             yield text
+
+
+def _begun(text: str, mark: str) -> int:
+    """How much of a mark stands at the end of a text."""
+    return next((n for n in range(len(mark) - 1, 0, -1) if text.endswith(mark[:n])), 0)
+
+
+def one_line(text: str) -> str:
+    """For an input of one line: all lines that hold anything, joined by spaces."""
+    return " ".join(part for part in (line.strip() for line in text.splitlines()) if part)

@@ -21,7 +21,12 @@ PATIENCE = 1.0
 
 def takes_text(widget: Widget | None) -> bool:
     """Whether letters are text where the focus is. By name: neither kind of input is loaded before it is wanted."""
-    return any(kind.__name__ in ("Input", "TextArea") for kind in type(widget).__mro__)
+    return is_line(widget) or any(kind.__name__ == "TextArea" for kind in type(widget).__mro__)
+
+
+def is_line(widget: Widget | None) -> bool:
+    """Whether that is an input of one line."""
+    return any(kind.__name__ == "Input" for kind in type(widget).__mro__)
 
 
 async def at_once(app: App[Any], event: events.Key) -> bool:

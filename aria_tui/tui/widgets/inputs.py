@@ -13,6 +13,7 @@ from textual.widgets._input import Input
 
 from aria_tui.tui.content import cell_width, visible_each
 from aria_tui.tui.messages import FilterChanged, FilterLeft
+from aria_tui.tui.pastes import one_line
 
 
 class LineInput(Input):
@@ -59,7 +60,7 @@ class LineInput(Input):
     def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
-        if line := " ".join(part for part in (line.strip() for line in event.text.splitlines()) if part):
+        if line := one_line(event.text):
             selection = self.selection
             if selection.is_empty:
                 self.insert_text_at_cursor(line)

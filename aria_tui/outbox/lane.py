@@ -20,7 +20,7 @@ from aria_tui.outbox.link import Link
 from aria_tui.outbox.plain import PlainLane
 from aria_tui.outbox.rows import Row
 from aria_tui.outbox.store import Store
-from aria_tui.outbox.verdict import Verdict, of_problem, of_result
+from aria_tui.outbox.verdict import Verdict, in_words, of_problem, of_result
 
 FIRST_BATCH = 500
 SMALLEST = 50
@@ -122,9 +122,8 @@ class Lane:
                     self._most = self._size
                 return False
             case "too_large":
-                await self.books.settle(
-                    [(part[0], Verdict(fate="dead", error=outcome.reason, problem=outcome.problem))]
-                )
+                said = in_words(outcome.problem, outcome.reason)
+                await self.books.settle([(part[0], Verdict(fate="dead", error=said, problem=outcome.problem))])
                 return True
             case "refused":
                 await self._refused(part[0], outcome)

@@ -96,17 +96,79 @@ def test_the_hub_s_own_422_for_one_row_does_the_same(aria: Aria, hub: HubProcess
     assert aria.queue()["dead_letters"] == 0
 
 
-@pytest.mark.case("Q04")
-def test_a_stranger_s_row_that_is_too_large_is_parked_and_stops_nothing(aria: Aria, hub: HubProcess) -> None:
-    aria.use(hub.url, hub.token)
+B = "01a22f9a-f010-7718-a320-9c6ecefe7361"
+
+
+def a_large_one_between_fine_ones(aria: Aria, size: int) -> str:
+    """A, a stranger's insight B and an edit of it, and C; gives B's payload."""
     aria("insight", "add", "A", "--offline").ok()
-    stranger(aria, "capture_insight", {"content": "x" * 2_000_000})
-    aria("insight", "add", "C", "--offline").ok()
+    payload = json.dumps({"id": B, "content": "x" * size}, indent=1)
+    stranger(aria, "capture_insight", payload)
+    stranger(aria, "update_insight", {"id": B, "changes": {"project": "menthos"}})
+    aria("task", "add", "C", "--offline").ok()
+    return payload
+
+
+def assert_parked(aria: Aria, hub: HubProcess, payload: str, reason: str) -> None:
+    """B is a dead letter after one attempt and as it was, what is of its entity waits, the others are there."""
+    assert ([row["content"] for row in hub.all("insights")], hub.count("tasks")) == (["A"], 1)
+    dead = aria("queue", "show", "2", "--json").ok().json
+    assert (dead["reason_code"], dead["attempts"], dead["payload"]) == ("dead", 1, payload)
+    assert reason in dead["error"] and reason in dead["reason"], dead["error"]
+    (waiting,) = aria.queue()["items"]
+    assert (waiting["id"], waiting["reason_code"]) == (3, "parked_ahead") and "#2" in waiting["reason"]
+    assert "needs attention: 1" in aria("status").out
+
+
+@pytest.mark.case("Q04")
+@pytest.mark.parametrize("hub_s_word", [False, True], ids=["over the known limit", "over another limit"])
+def test_a_stranger_s_row_that_the_hub_calls_too_large_is_parked_and_stops_nothing(
+    aria: Aria, hub: HubProcess, proxy: FaultProxy, hub_s_word: bool
+) -> None:
+    """2 MiB are over what the Hub itself allows; a smaller row over what it would take that day without having said so:
+    first the batch is refused, and in the end the row alone."""
+    aria.use(proxy.url, hub.token)
+    refusal = {"type": "/problems/too-large", "title": "Too large", "status": 413, "detail": "over today's limit"}
+    if hub_s_word:
+        raw = hub.says(refusal, 413)
+        proxy.add("answer", when=lambda request: request.write and len(request.body) > 50_000, raw=raw)
+    payload = a_large_one_between_fine_ones(aria, 60_000 if hub_s_word else 2 * 1024 * 1024)
+    reason = "over today's limit" if hub_s_word else "the body is over 1048576 bytes"
     report = aria("sync", "--json")
-    assert (report.json["synced"], report.json["dead_letters"], report.json["remaining"]) == (2, 1, 0)
-    assert {row["content"] for row in hub.all("insights")} == {"A", "C"}
+    told = report.json
+    assert (report.status, told["synced"], told["dead_letters"], told["remaining"]) == (3, 2, 1, 1), report
+    assert_parked(aria, hub, payload, reason)
+    alone = [request for request in proxy.writes if len(request.body) > 50_000 and len(request.ops) == 1]
+    assert len(alone) == 1, "after one attempt"
+    for _ in range(2):
+        assert aria("sync", "--json").json["remaining"] == 1
+    assert_parked(aria, hub, payload, reason)
+    assert len([request for request in proxy.writes if len(request.body) > 50_000 and len(request.ops) == 1]) == 1
+    aria("queue", "retry", "2").ok()
+    aria("sync", "--json")
+    dead = aria("queue", "show", "2", "--json").ok().json
+    assert (dead["reason_code"], dead["payload"]) == ("dead", payload), (
+        "tried again since the user asked, and parked again"
+    )
+    aria("queue", "edit", "2", "--payload", json.dumps({"id": B, "content": "shorter"})).ok()
+    assert aria("sync", "--json").ok().json["synced"] == 2
+    edited = {row["content"]: row["project"] for row in hub.all("insights")}
+    assert edited == {"A": None, "shorter": "menthos"}
+    assert "needs attention" not in aria("status").out
+
+
+@pytest.mark.case("Q04")
+def test_a_row_that_is_too_large_goes_when_its_user_discards_it_and_what_rests_on_it_is_offered(
+    aria: Aria, hub: HubProcess
+) -> None:
+    aria.use(hub.url, hub.token)
+    a_large_one_between_fine_ones(aria, 2 * 1024 * 1024)
+    assert aria("sync", "--json").json["dead_letters"] == 1
+    aria("queue", "discard", "2", "--yes").ok()
+    state = aria.queue()
+    assert state["dead_letters"] == 0
     aria("insight", "add", "D").ok()
-    assert hub.count("insights") == 3
+    assert sorted(row["content"] for row in hub.all("insights")) == ["A", "D"]
 
 
 def test_a_stranger_s_payload_that_is_no_json_object_is_parked_and_stops_nothing(aria: Aria, hub: HubProcess) -> None:

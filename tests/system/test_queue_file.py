@@ -11,28 +11,30 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.aria import Aria
+from tests.helpers.aria import Aria, Done
 from tests.helpers.hub import HubProcess
 from tests.helpers.tmux import Tmux
 
 HOLDER = """
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
-db.execute("BEGIN IMMEDIATE")
+db.execute("BEGIN " + sys.argv[2])
 print("held", flush=True)
 sys.stdin.readline()
 """
 
 
 @contextlib.contextmanager
-def write_lock(file: Path) -> Iterator[Callable[[], None]]:
+def write_lock(file: Path, kind: str = "IMMEDIATE") -> Iterator[Callable[[], None]]:
     """Another process holds the file's write lock until the given call, or the end."""
-    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    command = [sys.executable, "-c", HOLDER, str(file), kind]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert holder.stdout and holder.stdin
     try:
         assert holder.stdout.readline() == b"held\n"
@@ -49,29 +51,60 @@ def integrity(aria: Aria) -> str:
     return answer
 
 
+def timed(aria: Aria, *args: str) -> tuple[Done, float]:
+    """A command, and the seconds that it took."""
+    began = time.monotonic()
+    done = aria(*args, timeout=30)
+    return done, time.monotonic() - began
+
+
 @pytest.mark.case("S01")
 def test_a_write_lock_of_three_seconds_is_waited_for(aria: Aria) -> None:
-    aria("task", "add", "first", "--offline").ok()
+    _, without = timed(aria, "task", "add", "first", "--offline")
     with write_lock(aria.queue_file) as release:
         letting_go = threading.Timer(3, release)
         letting_go.start()
-        done = aria("task", "add", "second", "--offline", timeout=20)
+        done, took = timed(aria, "task", "add", "second", "--offline")
         letting_go.join()
-    assert done.status == 0 and "queued" in done.out, done
+    assert done.status == 0 and done.out == "queued (#2)\n" and not done.err, done
+    assert 2.5 < took < 5 + without, "within 5 s, and what this machine needs for any command"
     assert aria.waiting() == 2
 
 
 @pytest.mark.case("S01")
-def test_a_write_lock_held_for_ever_is_told_and_nothing_is_sent(aria: Aria, hub: HubProcess) -> None:
-    aria("task", "add", "first", "--offline").ok()
+@pytest.mark.parametrize("kind", ["IMMEDIATE", "EXCLUSIVE"])
+def test_a_write_lock_held_for_ever_is_told_and_nothing_is_sent(aria: Aria, hub: HubProcess, kind: str) -> None:
+    """Exclusive: not even reading goes, and so the file can't be opened."""
+    _, without = timed(aria, "task", "add", "first", "--offline")
     aria.use(hub.url, hub.token)
-    with write_lock(aria.queue_file):
-        done = aria("task", "add", "words worth keeping", timeout=14)
-    assert done.status != 0
-    assert "not saved" in done.err and "words worth keeping" in done.err and "queue.db" in done.err
-    assert "queued" not in done.out
+    with write_lock(aria.queue_file, kind):
+        done, took = timed(aria, "task", "add", "words worth keeping")
+    assert done.status == 1 and done.out == "", done
+    assert "not saved" in done.err and "words worth keeping\n" in done.err and str(aria.queue_file) in done.err, done
+    assert "queued" not in done.err
+    assert took < 10 + without, "within 10 s, and what this machine needs for any command"
     assert hub.count("tasks") == 0
     assert aria.waiting() == 1
+
+
+@pytest.mark.case("S01")
+def test_on_the_screen_a_lock_held_for_ever_keeps_what_was_typed(aria: Aria, terminal: Callable[..., Tmux]) -> None:
+    aria.use("http://127.0.0.1:9", "token")
+    aria("task", "add", "first", "--offline").ok()
+    screen = terminal(140, 40).run(aria)
+    screen.wait_for("first", "offline", "1 waiting")
+    with write_lock(aria.queue_file):
+        screen.keys("t")
+        screen.wait_for("New task")
+        screen.type("words worth keeping")
+        screen.keys("C-s")
+        shown = screen.wait_for("not saved: another program holds the queue's lock", "words worth keeping")
+        assert "queued" not in shown
+    screen.keys("t")
+    screen.wait_for("New task", "words worth keeping")  # it isn't typed again
+    screen.keys("C-s")
+    screen.wait_for("queued (#2)")
+    assert aria.waiting() == 2
 
 
 @contextlib.contextmanager

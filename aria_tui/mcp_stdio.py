@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import IO, Any, cast
 
 import anyio
@@ -24,6 +24,8 @@ from aria_tui import documents
 from aria_tui.hub.contract import data_problem
 
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS = -32700, -32600, -32602  # JSON-RPC 2.0, section 5.1
+ANSWER_SECONDS = 1.0
+"""At the end of input, what was asked before is answered within this time: ``printf … | aria mcp`` gets its answers."""
 
 
 @asynccontextmanager
@@ -55,11 +57,35 @@ class _Writer:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._lock, self._open = file, asyncio.Lock(), True
+        self._owed: set[int | str] = set()
+        """Requests that were handed on and not answered yet."""
+        self._paid = asyncio.Event()
 
     async def write(self, text: str) -> None:
         async with self._lock:
             if self._open:
                 await asyncio.to_thread(self._put, documents.escape(text).encode())
+        if self._owed:
+            message = json.loads(text)
+            if "method" not in message:
+                self.settle(message.get("id"))
+
+    def owe(self, number: int | str) -> None:
+        """A request is handed on: its answer is to come."""
+        self._owed.add(number)
+
+    def settle(self, number: Any) -> None:
+        """It was answered, or nobody waits for it any more."""
+        self._owed.discard(number)
+        self._paid.set()
+
+    async def all_answered(self, seconds: float) -> None:
+        """Waits until every request is, but no longer than that."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._owed and self._open:
+                    self._paid.clear()
+                    await self._paid.wait()
 
     async def flush(self) -> None:
         """Each line is flushed as it is written."""
@@ -106,6 +132,7 @@ class _Reader:
         while line := await self._lines.get():
             if line.strip() and (text := await self._accepted(line)) is not None:
                 return text
+        await self._writer.all_answered(ANSWER_SECONDS)  # the SDK gives up what is under way when the input is over
         raise StopAsyncIteration
 
     async def _accepted(self, line: bytes) -> str | None:
@@ -122,8 +149,17 @@ class _Reader:
         elif wrong := _wrong(message):
             await self._writer.error(_number(message), INVALID_REQUEST, f"invalid request: {wrong}")
         else:
+            self._note(message)
             return text
         return None
+
+    def _note(self, message: dict[str, Any]) -> None:
+        number = _number(message)
+        if message.get("method") == "notifications/cancelled":
+            params = message.get("params")
+            self._writer.settle(_number({"id": params.get("requestId")}) if isinstance(params, dict) else None)
+        elif number is not None and "method" in message:
+            self._writer.owe(number)
 
 
 def _number(message: Any) -> int | str | None:

@@ -80,6 +80,17 @@ def test_surrogates_nan_and_broken_bytes_are_invalid_and_store_nothing(aria: Ari
 
 
 @pytest.mark.case("M01")
+def test_what_was_asked_before_the_end_of_input_is_answered(aria: Aria) -> None:
+    calls = [tool(number, "aria_create_task", f'{{"title": "task {number}"}}') for number in range(1, 6)]
+    lines = [json.dumps(HELLO), json.dumps(READY), *calls, tool(6, "aria_list_tasks", "{}")]
+    done = aria("mcp", stdin="\n".join(lines).encode()).ok()
+    answers = {message["id"]: message for message in map(json.loads, done.out.splitlines())}
+    assert [answers[number]["result"]["structuredContent"]["status"] for number in range(1, 6)] == ["synced"] * 5
+    assert "structuredContent" in answers[6]["result"]
+    assert len(aria("task", "list", "--json").ok().json["tasks"]) == 5
+
+
+@pytest.mark.case("M01")
 def test_what_is_no_message_is_answered_and_the_server_goes_on(aria: Aria) -> None:
     wrong = (
         "[]", '[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', '"ping"', '{"jsonrpc": "2.0", "method": 7}',

@@ -97,6 +97,7 @@ def look(path: Path) -> None:
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix=".salvage-", dir=path.parent) as scratch:
         copy, before = Path(scratch) / path.name, _sizes(path)
         if sum(size for size, _ in before) > schema.CHECKED_BYTES:
+            schema.refuse_newer(path, "mode=ro")
             return
         _copy_set(path, copy, ("", "-wal"))
         if _sizes(path) != before:

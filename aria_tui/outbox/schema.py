@@ -25,14 +25,14 @@ def make_file(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
-def refuse_newer(path: Path) -> None:
+def refuse_newer(path: Path, mode: str = "immutable=1") -> None:
     """Raises NewerVersion before a connection that may write was opened: at its close SQLite may move a -wal into the
-    file, and that would touch it.
+    file, and that would touch it. ``mode``: at the file alone, or with its -wal (``mode=ro``).
 
     By SQLite, not by open(): closing a file gives up every lock that this process has on it (sqlite.org/howtocorrupt,
     section 2.2).
     """
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(_look(path)) as connection:
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(_look(path, mode)) as connection:
         compare(path, connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -46,9 +46,8 @@ def header_is_broken(path: Path) -> bool:
     return False
 
 
-def _look(path: Path) -> sqlite3.Connection:
-    """At the file's bytes alone."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, timeout=1)
+def _look(path: Path, mode: str = "immutable=1") -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=1)
 
 
 def compare(path: Path, version: int) -> None:

@@ -20,6 +20,7 @@ import pytest
 from tests.helpers.aria import Aria, Done
 from tests.helpers.hub import HubProcess
 from tests.helpers.tmux import Tmux
+from tests.mcp_server.client import call, connected, failure
 
 HOLDER = """
 import sqlite3, sys
@@ -171,24 +172,69 @@ def test_on_a_full_disk_the_screen_keeps_what_was_typed(tmp_path: Path, terminal
         screen.wait_for("queued")
 
 
+FUTURE = """
+import os, signal, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA journal_mode = " + sys.argv[2])
+db.execute("PRAGMA wal_autocheckpoint = 0")
+db.execute("PRAGMA user_version = 4000")
+db.execute("CREATE TABLE of_the_future (x)")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def hashes(aria: Aria) -> dict[str, str]:
+    """Of the queue's file and of a -wal beside it, which is a part of it."""
+    files = [file for file in (aria.queue_file, aria.home / "queue.db-wal") if file.exists()]
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
 @pytest.mark.case("S07")
-def test_a_file_from_a_newer_version_is_not_touched(aria: Aria, terminal: Callable[..., Tmux]) -> None:
-    aria.use("http://127.0.0.1:9", "token")
+@pytest.mark.parametrize("journal", ["delete", "wal"])
+async def test_a_file_from_a_newer_version_is_written_by_none_of_the_programs(
+    aria: Aria, hub: HubProcess, terminal: Callable[..., Tmux], journal: str
+) -> None:
+    """In WAL mode what says so is in the -wal only, as a newer program that was killed leaves it."""
+    aria.use(hub.url, hub.token)
     aria("task", "add", "early", "--offline").ok()
-    with sqlite3.connect(aria.queue_file) as db:
-        db.execute("PRAGMA user_version = 4000")
-        db.execute("CREATE TABLE of_the_future (x)")
-    db.close()
-    before = hashlib.sha256(aria.queue_file.read_bytes()).hexdigest()
-    for args in (("task", "add", "late"), ("queue", "status"), ("sync",), ("queue", "list")):
+    (aria.home / "config.toml").write_text(f'[projects]\nroots = ["{aria.root / "user"}"]\n')
+    subprocess.run([sys.executable, "-c", FUTURE, str(aria.queue_file), journal])
+    before = hashes(aria)
+    assert len(before) == (2 if journal == "wal" else 1)
+    reason = f"{aria.queue_file}: made by a newer version (schema 4000"
+    for args in (("task", "add", "late"), ("insight", "add", "late", "--offline")):
         done = aria(*args)
-        assert done.status == 1, done
-        assert "newer version" in done.err, done
-    screen = terminal().run(aria)
-    screen.wait_for("newer version", "Briefing")
+        assert (done.status, done.out) == (1, ""), done
+        assert "not saved: " in done.err and "made by a newer version" in done.err and "late\n" in done.err, done
+    for args in (("queue", "status", "--json"), ("sync",), ("queue", "list"), ("status",), ("queue", "retry", "--all")):
+        done = aria(*args)
+        assert done.status == 1 and reason in done.err, done
+    short = aria("status", "--short")
+    assert (short.status, short.out) == (1, "⚠\n") and "newer version" in short.err, short
+    assert hashes(aria) == before
+    async with connected(aria) as client:
+        for tool, arguments in (
+            ("aria_create_task", {"title": "late"}),
+            ("aria_capture_insight", {"content": "late", "offline": True}),
+            ("aria_queue_status", {}),
+            ("aria_sync", {}),
+        ):
+            assert "made by a newer version" in await failure(client, tool, **arguments), tool
+        assert await call(client, "aria_scan_projects"), "what needs no queue works"
+    assert hashes(aria) == before
+    screen = terminal(200, 40).run(aria)
+    screen.wait_for(f"⚠ queue unavailable: {reason}", "Briefing", "Today", "Docker", "online")
+    screen.keys("t")
+    screen.wait_for("New task")
+    screen.type("late")
+    screen.keys("C-s")
+    screen.wait_for("not saved: made by a newer version", "late")
+    screen.keys("Escape")
+    screen.wait_gone("New task")
     screen.keys("q")
-    screen.wait_for("exit-status=0")
-    assert hashlib.sha256(aria.queue_file.read_bytes()).hexdigest() == before
+    assert "Traceback" not in screen.wait_for("exit-status=0")
+    assert hashes(aria) == before
+    assert (hub.count("tasks"), hub.count("insights"), hub.count("briefings")) == (0, 0, 0)
 
 
 OLD_SHAPE = """

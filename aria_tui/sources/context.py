@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +27,8 @@ def zone_of(
         if zone := _zone(configured):
             return zone, ""
         problem = f"[briefing] timezone: no such zone: {configured}"
-    if zone := _zone(environ.get("TZ", "").lstrip(":")):
+    given = environ.get("TZ", "").lstrip(":")
+    if zone := _zone(given) or _zone(_whole_hours(given)):
         return zone, problem
     try:
         _, found, name = str(localtime.resolve()).rpartition("/zoneinfo/")
@@ -42,6 +44,12 @@ def zone_of(
 def period_of(now: datetime) -> Period:
     """Morning from 05 to 12, afternoon from 12 to 18, evening else (briefing.md, "Context")."""
     return "morning" if 5 <= now.hour < 12 else "afternoon" if 12 <= now.hour < 18 else "evening"
+
+
+def _whole_hours(text: str) -> str:
+    """The zone's name of ``UTC+3`` or ``<-03>3`` (POSIX: hours west of Greenwich, as ``Etc/GMT+3`` counts them)."""
+    found = re.fullmatch(r"(?:<[\w+-]{3,}>|[A-Za-z]{3,})([+-]?)(\d{1,2})(?::?00)?", text)
+    return f"Etc/GMT{found[1] or '+'}{int(found[2])}" if found else ""
 
 
 def _zone(name: str) -> ZoneInfo | None:

@@ -93,6 +93,9 @@ def test_the_zone_by_configuration_then_by_the_system(tmp_path: Path) -> None:
     localtime.symlink_to(tmp_path / "zoneinfo" / "Europe" / "Lisbon")
     assert key() == ("Europe/Lisbon", "")
     assert key(TZ=":America/Sao_Paulo") == ("America/Sao_Paulo", "")
+    assert [key(TZ=text)[0] for text in ("UTC+3", "<-03>3", "JST-9", "UTC0", "EST5EDT", "UTC+99", "X3")] == [
+        "Etc/GMT+3", "Etc/GMT+3", "Etc/GMT-9", "Etc/GMT+0", "EST5EDT", "Europe/Lisbon", "Europe/Lisbon",
+    ]  # fmt: skip
     assert key("America/Fortaleza", TZ="UTC") == ("America/Fortaleza", "")
     assert key("Mars/Olympus") == ("Europe/Lisbon", "[briefing] timezone: no such zone: Mars/Olympus")
     assert key("../../etc/passwd")[0] == "Europe/Lisbon"

@@ -171,11 +171,15 @@ class _Handlers:
             await context.session.report_progress(done, total, message)
 
         try:
-            result = await tool.call(await self._desk.assistant(), arguments, progress)
+            assistant = await self._desk.assistant()
+            result = await tool.call(assistant, arguments, progress)
         except Exception as error:  # noqa: BLE001 - each becomes words
             return CallToolResult(content=[TextContent(type="text", text=_words(error, tool.what))], is_error=True)
+        texts = [documents.encode(result)]
+        if assistant.queue_notice:  # the banner of the screen: that nothing waits is told with it only
+            texts.append(assistant.queue_notice)
         return CallToolResult(
-            content=[TextContent(type="text", text=documents.encode(result))],
+            content=[TextContent(type="text", text=text) for text in texts],
             structured_content=msgspec.to_builtins(result),
         )
 

@@ -16,6 +16,7 @@ import pytest
 
 from tests.helpers.aria import Aria, Done
 from tests.helpers.tmux import Tmux
+from tests.mcp_server.client import call, connected
 
 SET = ("queue.db", "queue.db-wal", "queue.db-shm")
 ROWS = 12
@@ -136,6 +137,10 @@ async def test_where_nothing_could_be_saved_no_pending_is_never_shown_without_th
     aria.use("http://127.0.0.1:9", "token")
     filled(aria)
     broken(aria.queue_file, "text")
+    async with connected(aria) as client:
+        assert (await call(client, "aria_queue_status"))["pending_total"] == 0
+        banner = (await client.call_tool("aria_queue_status", {})).content[1].text
+        assert "The queue file was damaged" in banner and str(kept_set(aria)[0]) in banner
     screen = terminal(140, 40).run(aria)
     shown = screen.wait_for("The queue file was damaged", "Saved: 0 waiting", "Briefing", "offline")
     old, _ = kept_set(aria)

@@ -84,7 +84,11 @@ class RowActions:
         return True
 
     async def edit(self, item: QueueItem) -> None:
-        """Opens the row's payload in a form."""
-        from aria_tui.tui.screens.payload import PayloadForm
+        """Opens the row's payload in a form, unless it is too long for that."""
+        from aria_tui.tui.screens.payload import LONGEST, PayloadForm
 
+        if len(item.payload) > LONGEST:
+            text = _("too long to be edited here; `aria queue edit {n}` opens it in your editor")
+            self._app.toast(text.format(n=item.id), "warning")
+            return
         self._app.push_screen(PayloadForm(item))

@@ -15,6 +15,9 @@ from aria_tui.models import QueueItem, WriteResult
 from aria_tui.tui.screens.form import FormScreen
 from aria_tui.tui.widgets.block_input import BlockInput
 
+LONGEST = 100_000
+"""Characters up to which a payload is edited here: beyond them a key takes longer than a person waits for it."""
+
 
 class PayloadForm(FormScreen):
     """Edits a waiting row that was never sent, or a dead letter; saved under a new key that is linked to the old."""

@@ -13,6 +13,10 @@ from textual.widgets._text_area import TextArea
 
 from aria_tui.tui.content import visible_each
 
+LONG = 10_000
+"""Characters in one line from which on no line is wrapped: Textual wraps the whole line again for each key and, where
+it is drawn, for each row; a megabyte took five seconds."""
+
 
 class _Kept(Document):
     """A text that comes out as it went in: only a line feed ends a line, other separators are characters of it.
@@ -63,7 +67,7 @@ class BlockInput(TextArea):
 
     def __init__(self, text: str = "", *, id: str, enter_saves: bool = True) -> None:
         super().__init__(
-            text, id=id, soft_wrap=True, show_line_numbers=False, compact=True, highlight_cursor_line=False
+            text, id=id, soft_wrap=not _long(text), show_line_numbers=False, compact=True, highlight_cursor_line=False
         )
         self._enter_saves = enter_saves
 
@@ -74,9 +78,19 @@ class BlockInput(TextArea):
         self.move_cursor((0, 0))
         self._rewrap_and_refresh_virtual_size()
 
+    def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
+        """None: notes are no program, and Textual would look through the whole text."""
+        return None
+
+    def load_text(self, text: str) -> None:
+        self.soft_wrap = not _long(text)
+        super().load_text(text)
+
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()  # else the form keeps it for later too, while it is being opened
         event.text = event.text.replace("\r\n", "\n").replace("\r", "\n")  # a terminal's line ends; then Textual's own
+        if _long(event.text):
+            self.soft_wrap = False
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key == "enter":
@@ -92,3 +106,8 @@ class BlockInput(TextArea):
 
     def action_newline(self) -> None:
         self.insert("\n")
+
+
+def _long(text: str) -> bool:
+    """Whether a line of it is too long to be wrapped."""
+    return len(text) > LONG and any(len(line) > LONG for line in text.split("\n"))

@@ -545,7 +545,7 @@ async def test_in_portuguese_the_words_change_and_the_data_does_not() -> None:
         ("Rent budget at 99.9 %", "Orçamento de Rent em 99,9 %"),
         ("Software budget at 82 %", "Orçamento de Software em 82 %"),
         ("Zero: 1234.50 BRL spent without a budget", "Zero: R$ 1.234,50 gastos sem orçamento"),
-        ("Zero: 5.00 spent without a budget", "Zero: 5,00 gastos sem orçamento"),
+        ("Zero: 5.50 spent without a budget", "Zero: 5,50 gastos sem orçamento"),
     ],
 )
 def test_numbers_in_an_alert_have_the_languages_form(english: str, portuguese: str) -> None:

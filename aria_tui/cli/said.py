@@ -54,6 +54,7 @@ _SENTENCES = (
     N_("nothing to send"),
     N_("another program goes on sending"),
     N_("the other program ended before its sync did"),
+    N_("nothing was sent: {why}"),
     N_("what was sent could not be noted ({why}); it will be sent again with the same keys"),
     # what is wrong with what was asked for
     N_("there is no operation #{number} in the queue"),
@@ -76,6 +77,10 @@ _SENTENCES = (
 _OUTCOMES = (
     N_("applied"), N_("superseded"), N_("lost"), N_("foreign"), N_("discarded"), N_("edited"), N_("cancelled"),
     N_("folded"),
+    # and as a row of the journal says it
+    N_("delivered"), N_("was there already"), N_("superseded by a newer one"), N_("delivered by another program"),
+    N_("folded into #{into}"), N_("cancelled, never sent"), N_("given up in a conflict"),
+    N_("replaced by an edited one"),
 )  # fmt: skip
 
 

@@ -28,14 +28,15 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def money(amount: Decimal | str, currency: str, *, signed: bool = False) -> str:
-    """An amount in its currency; whole amounts without decimals are shown so. A bad amount is given back as it is."""
+    """An amount in its currency (without one where it is empty, which is not known); whole amounts without decimals are
+    shown so. A bad amount is given back as it is."""
     from babel.numbers import format_currency
 
     try:
         value = Decimal(amount)
         if not value.is_finite():
             return f"{amount} {currency}".strip()
-        pattern = "¤ #,##0.00" if value % 1 else "¤ #,##0"
+        pattern = ("¤ " if currency else "") + ("#,##0.00" if value % 1 else "#,##0")
         shown = str(format_currency(abs(value), currency, pattern, locale=_locale(), currency_digits=False))
     except (ArithmeticError, ValueError):
         return f"{amount} {currency}".strip()
@@ -45,7 +46,7 @@ def money(amount: Decimal | str, currency: str, *, signed: bool = False) -> str:
 
 def amount(value: str, currency: str | None) -> str:
     """Money as data has it, of a currency that may not be known."""
-    return money(value, currency) if currency else number(Decimal(value), 2)
+    return money(value, currency or "")
 
 
 def _date(value: date, pattern: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from aria_tui import locale
 from aria_tui.cli import said
 from aria_tui.models import HubStatus, SyncReport
-from aria_tui.outbox import reasons
+from aria_tui.outbox import reasons, views
 from aria_tui.outbox.syncer import sentence
 from tests.helpers.aria import Aria
 from tests.helpers.hub import HubProcess
@@ -72,6 +72,15 @@ def test_how_a_sync_ended(made: SyncReport, english: str, in_portuguese: str) ->
         locale.use("en")
 
 
+def test_how_a_row_ended_is_said_in_portuguese() -> None:
+    locale.use("pt_BR")
+    try:
+        kept = [words for words in views._WORDS.values() if said.outcome(words) == words]
+    finally:
+        locale.use("en")
+    assert not kept
+
+
 def test_a_day_with_the_hub_away_and_back_in_portuguese(aria: Aria, hub: HubProcess) -> None:
     aria.use(hub.url, hub.token)
     aria.env["LANG"] = "pt_BR.UTF-8"
@@ -97,3 +106,4 @@ def test_a_day_with_the_hub_away_and_back_in_portuguese(aria: Aria, hub: HubProc
     hub.start()
     assert aria("sync").ok().out == "3 entregues\n"
     assert "aplicada" in aria("queue", "list", "--journal").ok().out
+    assert re.search(r"^reason: +entregue às \d\d:\d\d$", aria("queue", "show", "2").ok().out, re.MULTILINE)

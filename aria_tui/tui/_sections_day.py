@@ -11,6 +11,9 @@ from aria_tui.tui._scene import Data, Scene
 from aria_tui.tui.content import Line, Piece, between, cell_width, fit, say, wrapped
 from aria_tui.tui.task_rows import priority_word
 
+MOST = 5
+"""Tasks of one kind (overdue, due today …) that are listed: a briefing is seen whole, the list is in its own pane."""
+
 
 def context(data: Data, scene: Scene) -> list[Line]:
     """The greeting, the day, the time and the zone."""
@@ -87,19 +90,28 @@ def open_count(data: Data) -> Line:
 
 
 def tasks(data: Data, scene: Scene) -> list[Line]:
-    """By due date and priority; what waits in the queue bears its mark, and stands last where it is nowhere else."""
+    """By due date and priority, the first few of each kind; what waits in the queue bears its mark, and stands last
+    where it is nowhere else."""
     waiting = {task.get("id"): task for task in data.get("waiting") or []}
-    found = []
+    groups: list[list[tuple[Data, str, str]]] = []
     for name, mark, style in (
         ("overdue", "  ", "bad"),
         ("due_today", "  ", "warn"),
         ("in_progress", "▶ ", "dim"),
         ("other", "  ", "dim"),
     ):
-        found += [
+        group = [
             (task, mark if waiting.pop(task.get("id"), None) is None else "⇡ ", style) for task in data.get(name) or []
         ]
-    return _task_lines([*found, *((task, "⇡ ", "dim") for task in waiting.values())], scene)
+        groups.append(group)
+    groups.append([(task, "⇡ ", "dim") for task in waiting.values()])
+    lines = iter(_task_lines([row for group in groups for row in group[:MOST]], scene))
+    result: list[Line] = []
+    for group in groups:
+        result += [next(lines) for _row in group[:MOST]]
+        if (count := len(group) - MOST) > 0:
+            result.append((say("    " + ngettext("{n} more", "{n} more", count).format(n=count), "dim"),))
+    return result
 
 
 def _task_lines(found: list[tuple[Data, str, str]], scene: Scene) -> list[Line]:

@@ -83,7 +83,8 @@ def finance(data: Data, scene: Scene) -> list[Line]:
     for budget in data.get("budgets") or []:
         if budget.get("level") in ("warning", "critical"):
             text = _budget(budget, currency)
-            lines.append((Piece("  ⚠ ", "warn"), say(text, "bad" if budget["level"] == "critical" else "warn")))
+            mark, style = ("  ✗ ", "bad") if budget["level"] == "critical" else ("  ⚠ ", "warn")
+            lines.append((Piece(mark, style), say(text, style)))
     for item in data.get("due") or []:
         amount = formats.money(str(item.get("amount", "")), str(item.get("currency") or currency))
         day = formats.due(str(item.get("due") or ""), scene.today)

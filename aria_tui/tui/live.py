@@ -13,6 +13,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from aria_tui.errors import AriaError, HubUnavailable
 from aria_tui.models import HubStatus, InsightList, QueueStatus, SyncFinished, SyncProgress, TaskList, TaskView
 
@@ -72,6 +74,7 @@ class Live:
         self.insights_problem = ""
         self.sync: SyncProgress | None = None
         self.finished: SyncFinished | None = None
+        self.finished_at = 0.0
         self.last_seen_wanted = config.ui.offline_tasks == "last-seen"
         self.overlay: dict[str, TaskView] = {}
         """Tasks as the user just made them, until the write they belong to is known to the lists."""
@@ -155,7 +158,7 @@ class Live:
     def take_sync(self, event: SyncEvent) -> None:
         """A step of a drain, from whichever iterator it came."""
         if isinstance(event, SyncFinished):
-            self.finished, self.sync = event, None
+            self.finished, self.sync, self.finished_at = event, None, time.time()
             self.tell("finished")
             for topic in self._topics:
                 self.ask(topic)
@@ -168,7 +171,13 @@ class Live:
 
     def look_at_hub(self) -> None:
         """Takes over what is known of the Hub, from whoever found it out; costs nothing."""
-        if self.assistant is not None and (now := self.assistant.hub_now()) != self.hub:
+        if self.assistant is None:
+            return
+        now, probe = self.assistant.hub_now(), self.hub.next_probe_in
+        if now.next_probe_in is None and probe is not None:  # only who probes tells when
+            left = max(0.0, probe - (time.monotonic() - self.hub_at))
+            now = replace(now, next_probe_in=probe if now == replace(self.hub, next_probe_in=None) else left)
+        if now != self.hub:
             self._hub_is(now)
 
     def _hub_is(self, status: HubStatus) -> None:

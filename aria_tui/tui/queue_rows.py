@@ -6,12 +6,14 @@ import contextlib
 import json
 import re
 from datetime import datetime
+from typing import Any
 
 from aria_tui.hub._reasons import in_words
 from aria_tui.locale import _, formats
 from aria_tui.models import QueueItem
 from aria_tui.tui.content import Line, Piece, cell_width, fit, say, visible
 from aria_tui.tui.pages import Pages
+from aria_tui.tui.task_rows import priority_word, status_word
 
 _REASON_STYLE = {
     "sending": "good", "backoff": "warn", "retry_after": "warn", "paused": "bad", "in_doubt": "warn",
@@ -21,6 +23,7 @@ _REASON_STYLE = {
 _LARGE = 32 * 1024
 _FIRST_TEXT = re.compile(r'"(?:title|content|summary|notes)"\s*:\s*"((?:[^"\\]|\\.){1,500})')
 """Of a large payload only the beginning is looked at: rows are drawn often."""
+_DATE = re.compile(r'(?<!\\)"date"\s*:\s*"(\d{4}-\d\d-\d\d)"')
 
 
 def _operation_words() -> dict[str, str]:
@@ -57,9 +60,22 @@ def field_word(name: str) -> str:
     }.get(name, name)
 
 
+def field_value(name: str, value: Any) -> str:
+    """A field's value as a person reads it."""
+    if value is None:
+        return "–"
+    if name == "priority":
+        return priority_word(str(value))
+    if name == "status":
+        return status_word(str(value))
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
 def gist(item: QueueItem) -> str:
     """The one thing of the payload that a person knows it by."""
     if len(item.payload) > _LARGE:
+        if item.operation == "store_briefing":
+            return date[1] if (date := _DATE.search(item.payload)) else ""
         found = _FIRST_TEXT.search(item.payload[:_LARGE])
         with contextlib.suppress(ValueError):
             return str(json.loads(f'"{found[1]}"')) if found else item.payload[:200]
@@ -78,8 +94,24 @@ def gist(item: QueueItem) -> str:
         if value := payload.get(name) or changes.get(name):
             return str(value)[:500]
     if changes:
-        return ", ".join(f"{name}: {value}" for name, value in changes.items())[:500]
+        return ", ".join(f"{field_word(name)}: {field_value(name, value)}" for name, value in changes.items())[:500]
     return str(payload.get("project") or payload.get("id") or item.payload)[:200]
+
+
+def outcome_words(item: QueueItem) -> str:
+    """What became of a row of the journal, in the user's language; an outcome we don't know by its own name."""
+    return {
+        "applied": _("delivered"),
+        "delivered": _("delivered"),
+        "duplicate": _("delivered before"),
+        "superseded": _("superseded"),
+        "foreign": _("marked by another program"),
+        "folded": _("folded into #{n}").format(n=item.reason_args.get("into", "")),
+        "cancelled": _("cancelled, never sent"),
+        "lost": _("given up in a conflict"),
+        "discarded": _("discarded"),
+        "edited": _("replaced by an edited one"),
+    }.get(item.outcome, item.outcome)
 
 
 def reason_words(item: QueueItem, now: datetime, *, short: bool = False) -> str:
@@ -90,6 +122,8 @@ def reason_words(item: QueueItem, now: datetime, *, short: bool = False) -> str:
         return _("in doubt")
     if short and item.reason_code == "paused":
         return _("sign-in needed") if item.reason_args else _("Hub restored")
+    if short and item.reason_code == "parked_ahead" and item.reason_args.get("number"):
+        return _("behind #{n}").format(n=item.reason_args["number"])
     args = item.reason_args
     at = formats.when(args.get("at") or item.next_attempt_at, now)
     if short and item.reason_code in ("backoff", "retry_after") and at:
@@ -175,14 +209,7 @@ class QueueRows:
 
     def _last(self, row: QueueItem, short: bool) -> tuple[str, str]:
         if self._kind == "journal":
-            outcome = {
-                "applied": _("delivered"),
-                "duplicate": _("delivered before"),
-                "superseded": _("superseded"),
-                "cancelled": _("cancelled, never sent"),
-                "foreign": _("marked by another program"),
-            }.get(row.outcome, row.outcome)
-            return f"{outcome} {formats.when(row.synced_at, self._now)}".strip(), "dim"
+            return f"{outcome_words(row)} {formats.when(row.synced_at, self._now)}".strip(), "dim"
         if self._kind in ("dead", "conflicts"):
             return parked_words(row.reason or row.error or ""), "bad" if self._kind == "dead" else "warn"
         return reason_words(row, self._now, short=short), _REASON_STYLE.get(row.reason_code, "dim")

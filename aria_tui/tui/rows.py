@@ -13,6 +13,27 @@ if TYPE_CHECKING:
     from aria_tui.tui.app import AriaApp
 
 
+_CAN = {
+    "retry": ("dead", "journal"),
+    "edit": ("waiting", "dead"),
+    "discard": ("waiting", "dead", "conflicts"),
+}  # fmt: skip
+
+
+def can_do(tab: str, what: str) -> bool:
+    """Whether something can be done to the rows of one of the queue's lists."""
+    return tab in _CAN.get(what, (tab,))
+
+
+def why_not(tab: str, what: str) -> str:
+    """Why something can't be done to a row, and what can."""
+    if tab == "journal":
+        return _("this row is in the journal: it can't be changed any more")
+    if tab == "conflicts":
+        return _("this row is in conflict: enter shows both sides, to choose")
+    return _("this row waits: it goes by itself, or by s")
+
+
 class RowActions:
     """Helper of the app for the queue pane and the row's own screen."""
 

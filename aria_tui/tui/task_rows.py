@@ -32,15 +32,26 @@ def priority_word(priority: str) -> str:
     return words.get(priority, priority)
 
 
+def status_word(status: str) -> str:
+    """A task's status in the user's language; one we don't know as the Hub wrote it."""
+    words = {"TODO": _("to do"), "IN_PROGRESS": _("in progress"), "DONE": _("done"), "CANCELLED": _("cancelled")}
+    return words.get(status, status)
+
+
 def is_open(task: TaskView) -> bool:
     """Whether the task is still to be done, as far as this machine knows."""
     return task.status in OPEN
 
 
+def unfiltered(tasks: Sequence[TaskView], choice: TaskChoice) -> list[TaskView]:
+    """The tasks that a filter chooses from."""
+    return [task for task in tasks if choice.closed or is_open(task) or task.waiting]
+
+
 def chosen(tasks: Sequence[TaskView], choice: TaskChoice) -> list[TaskView]:
     """The tasks to show, in order."""
     words = choice.filter.casefold().split()
-    found = [task for task in tasks if (choice.closed or is_open(task) or task.waiting) and _matches(task, words)]
+    found = [task for task in unfiltered(tasks, choice) if _matches(task, words)]
     if choice.sort == "newest":
         found.sort(key=lambda task: task.created_at or "", reverse=True)
     else:
@@ -75,8 +86,9 @@ class TaskRows:
         selected: frozenset[str],
         today: date,
         notes: Sequence[Line],
+        old: bool = False,
     ) -> None:
-        self._selected, self._today = selected, today
+        self._selected, self._today, self._old = selected, today, old
         self._rows: list[Line | TaskView] = list(notes)
         self.tasks = chosen(tasks, choice)
         group: str | None = None
@@ -87,11 +99,12 @@ class TaskRows:
             self._rows.append(task)
         self._grouped = choice.grouped
         self._index = {row.id: number for number, row in enumerate(self._rows) if isinstance(row, TaskView)}
-        self._due = {day: visible(formats.due(day, today)) for day in {task.due_date for task in self.tasks} if day}
+        every = unfiltered(tasks, choice)  # the columns stay where they are while a filter is typed
+        self._due = {day: visible(formats.due(day, today)) for day in {task.due_date for task in every} if day}
         self._widths = (
-            max((cell_width(visible(name)) for name in {task.project_name for task in self.tasks} if name), default=0),
+            max((cell_width(visible(name)) for name in {task.project_name for task in every} if name), default=0),
             min(18, max((cell_width(word) for word in self._due.values()), default=0)),
-            min(8, max((cell_width(priority_word(p)) for p in {task.priority for task in self.tasks}), default=0)),
+            min(8, max((cell_width(priority_word(p)) for p in {task.priority for task in every}), default=0)),
         )
 
     def __len__(self) -> int:
@@ -116,7 +129,8 @@ class TaskRows:
         project = 0 if self._grouped or width < 44 else min(self._widths[0], 16, width // 5)
         due_width, priority_width = self._widths[1:]
         title = width - 3 - project - due_width - priority_width - (3 if project else 2)
-        style = "strike" if row.mark == "deleted" else "dim" if not is_open(row) else ""
+        faint = not is_open(row) or (self._old and not row.waiting)  # what this machine wrote is known
+        style = "strike" if row.mark == "deleted" else "dim" if faint else ""
         due = self._due.get(row.due_date or "", "")
         due_style = style or self._due_style(row)
         priority = priority_word(row.priority)

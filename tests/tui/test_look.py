@@ -71,13 +71,15 @@ async def test_at_sixty_columns_no_word_of_a_question_or_an_error_is_cut(dashboa
 
 async def test_a_line_that_is_cut_says_so_beside_the_scroll_bar_too(dashboard: Any) -> None:
     async with dashboard(size=(60, 20)) as running:
-        await running.keys("4", "question_mark")
-        await running.sees("Show the whole row")
-        rows = running.app.screen.query_one("RowList")
-        assert rows.show_vertical_scrollbar
-        shown = running.screen_text.splitlines()
-        (line,) = [line for line in shown if "Write the queue to a file of JSON" in line]
-        assert "JSON lines" in line or "…" in line, line
+        for number in range(30):
+            text = f"insight {number:02} with more words than there is room for on a line"
+            await running.assistant.capture_insight(text)
+        await running.keys("v")
+        await running.sees("30 insights")
+        assert running.app.screen.query_one("RowList").show_vertical_scrollbar
+        lines = [line for line in running.screen_text.splitlines() if "insight 2" in line]
+        assert len(lines) > 5
+        assert all("… " in line for line in lines), lines
 
 
 async def test_each_operation_has_a_gap_after_its_name(dashboard: Any) -> None:

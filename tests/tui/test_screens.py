@@ -58,10 +58,10 @@ async def test_insights_are_searched_edited_deleted_and_brought_back(dashboard: 
         await running.sees("Better Auth", "Drizzle", "2 insights", "#auth")
         await running.keys("slash")
         await running.text("drizz")
-        await running.sees("1 insight")
+        await running.sees("1 of 2 insights")
         assert "Better Auth" not in running.screen_text
         await running.keys("escape", "p")
-        await running.sees("lab", "1 insight")
+        await running.sees("lab", "1 of 2 insights")
         await running.keys("p", "p", "enter")
         await until(lambda: kind(running) == "InsightForm")
         await running.text("!")

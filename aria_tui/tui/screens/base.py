@@ -48,6 +48,10 @@ class AriaScreen(Screen[None]):
         """The place whose commands the footer shows first."""
         return self.PLACE
 
+    def offers(self, name: str) -> bool:
+        """Whether a command, by its id, has something to do now; else the footer leaves it out."""
+        return True
+
     def labels(self) -> dict[str, str]:
         """Labels that differ for now, by command id."""
         return {}
@@ -75,7 +79,7 @@ class AriaScreen(Screen[None]):
             if command.where in ("everywhere", "dashboard") and command not in (*first, *own)
         ]
         head = (*own, *first) if self.PLACE else (*first, *own)
-        shown = [command for command in (*head, *rest) if self.aria.can_run(command)]
+        shown = [c for c in (*head, *rest) if self.aria.can_run(c) and self.offers(c.id)]
         if (footers := self.query(Footer)) and footers.first().is_attached:
             pinned = (f"{self.PLACE}.close", *_PINNED)
             footers.first().show_commands(shown, self.aria.remapped, self.labels(), pinned)

@@ -9,9 +9,8 @@ from aria_tui.locale import _
 from aria_tui.models import Conflict, WriteResult
 from aria_tui.tui.bindings import bindings
 from aria_tui.tui.content import Line, Piece, fit, say, wrapped
-from aria_tui.tui.queue_rows import field_word
+from aria_tui.tui.queue_rows import field_value, field_word, operation_word
 from aria_tui.tui.screens.listing import ListingScreen
-from aria_tui.tui.task_rows import priority_word
 
 Side = Literal["mine", "theirs"]
 
@@ -45,8 +44,8 @@ class ConflictScreen(ListingScreen):
         self.draw()
 
     def heading(self) -> tuple[str, str]:
-        title = self._conflict.title if self._conflict else ""
-        return _("Conflict #{n}").format(n=self._number), title
+        operation, _space, rest = (self._conflict.title if self._conflict else "").partition(" ")
+        return _("Conflict #{n}").format(n=self._number), f"{operation_word(operation)} {rest}".strip()
 
     def rows_for(self, width: int) -> list[tuple[str | None, Line]]:
         conflict = self._conflict
@@ -75,7 +74,7 @@ class ConflictScreen(ListingScreen):
         side = self._chosen.get(field)
         theirs = (conflict.theirs or {}).get(field)
         values = (conflict.base.get(field), conflict.mine.get(field, conflict.base.get(field)), theirs)
-        columns = [wrapped(_text(field, value), column - 2)[:12] for value in values]
+        columns = [wrapped(field_value(field, value), column - 2)[:12] for value in values]
         height = max(len(lines) for lines in columns)
         result: list[Line] = []
         for number in range(height):
@@ -126,11 +125,3 @@ class ConflictScreen(ListingScreen):
             self.dismiss()
 
     do_conflict_close = ListingScreen.do_close
-
-
-def _text(field: str, value: Any) -> str:
-    if value is None:
-        return "–"
-    if field == "priority":
-        return priority_word(str(value))
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -10,7 +10,8 @@ from aria_tui.locale import _, formats
 from aria_tui.models import QueueItem
 from aria_tui.tui.bindings import bindings
 from aria_tui.tui.content import Line, cell_width, fit, say, wrapped
-from aria_tui.tui.queue_rows import operation_word, parked_words, reason_words
+from aria_tui.tui.queue_rows import operation_word, outcome_words, parked_words, reason_words
+from aria_tui.tui.rows import can_do, why_not
 from aria_tui.tui.screens.listing import ListingScreen
 from aria_tui.tui.wallclock import local_now
 
@@ -54,7 +55,8 @@ class DetailScreen(ListingScreen):
 
     def rows_for(self, width: int) -> list[tuple[str | None, Line]]:
         item, now = self._item, local_now()
-        reason = reason_words(item, now) if self._tab == "waiting" else parked_words(item.reason)
+        words = {"waiting": lambda: reason_words(item, now), "journal": lambda: outcome_words(item)}
+        reason = words.get(self._tab, lambda: parked_words(item.reason))()
         facts = [
             (_("operation"), item.operation),
             (_("why"), reason),
@@ -92,14 +94,24 @@ class DetailScreen(ListingScreen):
             return " · ".join(part for part in (hub.url or _("embedded, on this machine"), account) if part)
         return item.target
 
+    def offers(self, name: str) -> bool:
+        return can_do(self._tab, name.removeprefix("detail."))
+
+    def _can(self, what: str) -> bool:
+        if not can_do(self._tab, what):
+            self.aria.toast(why_not(self._tab, what))
+        return can_do(self._tab, what)
+
     async def do_detail_retry(self) -> None:
-        await self.aria.rows.retry(self._item)
+        if self._can("retry"):
+            await self.aria.rows.retry(self._item)
 
     async def do_detail_edit(self) -> None:
-        await self.aria.rows.edit(self._item)
+        if self._can("edit"):
+            await self.aria.rows.edit(self._item)
 
     async def do_detail_discard(self) -> None:
-        if await self.aria.rows.discard(self._item) and self.is_current:
+        if self._can("discard") and await self.aria.rows.discard(self._item) and self.is_current:
             self.dismiss()
 
     do_detail_close = ListingScreen.do_close

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aria_tui.locale import _
 from aria_tui.tui.bindings import bindings
 from aria_tui.tui.commands import PLACES, at, keys_of, shown_key
-from aria_tui.tui.content import Line, Piece, fit, say
+from aria_tui.tui.content import Line, Piece, fit, say, wrapped
 from aria_tui.tui.screens.listing import ListingScreen
 
 
@@ -32,10 +32,12 @@ class HelpScreen(ListingScreen):
             rows.append((None, (say(_(PLACES[place]), "title"),)))
             for command in commands:
                 keys = " ".join(shown_key(key) for key in keys_of(command, self.aria.remapped))
-                rows.append((None, (Piece("  "), fit(keys, 16, "key"), say(_(command.help)))))
+                first, *rest = wrapped(_(command.help), width - 18)
+                rows.append((None, (Piece("  "), fit(keys, 16, "key"), *first)))
+                rows += [(None, (Piece(" " * 18), *line)) for line in rest]
             rows.append((None, ()))
         moves = _("arrow keys or j k, page up and down, home and end; a second click opens a row; tab goes on")
-        rows += [(None, (say(_("Lists"), "title"),)), (None, (Piece("  "), say(moves)))]
+        rows += [(None, (say(_("Lists"), "title"),)), *((None, line) for line in wrapped(moves, width, indent="  "))]
         return rows
 
     do_help_close = ListingScreen.do_close

@@ -120,20 +120,28 @@ class InsightsScreen(AriaScreen):
             for insight in self._all()
             if (not choice.project or insight.project == choice.project)
             and (not choice.tag or choice.tag in insight.tags)
-            and all(word in f"{insight.content} {insight.project or ''}".casefold() for word in words)
+            and all(
+                word in f"{insight.content} {insight.project or ''} {' '.join(insight.tags)}".casefold()
+                for word in words
+            )
         ]
         live, rows = self.aria.live, self.query_one(RowList)
         parts = [choice.project, f"#{choice.tag}" if choice.tag else "", f"/{choice.words}" if choice.words else ""]
         if live.insights is not None and live.insights.source == "last-seen":
             parts.append(_("as of {time}").format(time=formats.when(live.insights.as_of, local_now())))
-        parts.append(ngettext("{n} insight", "{n} insights", len(found)).format(n=len(found)))
+        total = ngettext("{n} insight", "{n} insights", len(self._all())).format(n=len(self._all()))
+        parts.append(_("{found} of {all}").format(found=len(found), all=total) if choice != _Choice() else total)
         self.query_one(_Page).name_it(_("Insights"), " · ".join(part for part in parts if part))
         if found:
             self._rows = _Rows(found)
             rows.show(self._rows)
         else:
             self._rows = None
-            empty = live.insights_problem or (_("reading …") if live.insights is None else _("no insights; i adds one"))
+            empty = live.insights_problem or _("no insights; i adds one")
+            if live.insights is None and not live.insights_problem:
+                empty = _("reading …")
+            elif self._all():
+                empty = _("no insight has all of this; / searches for other words, p and g go on to others")
             rows.show(NoRows((say(empty, "warn" if live.insights_problem else "dim"),)))
 
     @on(LineInput.Changed, "#search")

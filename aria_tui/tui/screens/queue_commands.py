@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from textual import on
 
 from aria_tui.errors import AriaError
-from aria_tui.locale import _, ngettext
+from aria_tui.locale import _, formats, ngettext
 from aria_tui.models import QueueItem, SyncFinished
 from aria_tui.tui.messages import QueueTabChosen, RowsWanted
 from aria_tui.tui.pages import PAGE, Pages
+from aria_tui.tui.rows import can_do, why_not
 from aria_tui.tui.screens.base import AriaScreen
 from aria_tui.tui.widgets.queue_pane import TABS, QueuePane, QueueState
 from aria_tui.tui.widgets.sync_bar import SyncState, report_sentence
@@ -71,6 +73,17 @@ class QueueCommands(AriaScreen):
         self._revision += 1
         self.draw_queue()
         self._read_rows()
+        self.show_footer()
+
+    def offers(self, name: str) -> bool:
+        return not name.startswith("queue.") or can_do(self._tab, name.removeprefix("queue."))
+
+    def _item_to(self, what: str) -> QueueItem | None:
+        """The row under the cursor, if what is wanted can be done in its list; else that is told."""
+        if (item := self.queue_pane.item()) is not None and not can_do(self._tab, what):
+            self.aria.toast(why_not(self._tab, what))
+            return None
+        return item
 
     def do_queue_next_tab(self) -> None:
         self.show_tab(TABS[(TABS.index(self._tab) + 1) % len(TABS)])
@@ -114,18 +127,18 @@ class QueueCommands(AriaScreen):
             self.app.push_screen(DetailScreen(item, self._tab))
 
     async def do_queue_retry(self) -> None:
-        if (item := self.queue_pane.item()) is not None:
+        if (item := self._item_to("retry")) is not None:
             await self.aria.rows.retry(item)
 
     async def do_queue_retry_all(self) -> None:
         await self.aria.rows.retry(None)
 
     async def do_queue_edit(self) -> None:
-        if (item := self.queue_pane.item()) is not None:
+        if (item := self._item_to("edit")) is not None:
             await self.aria.rows.edit(item)
 
     async def do_queue_discard(self) -> None:
-        if (item := self.queue_pane.item()) is not None:
+        if (item := self._item_to("discard")) is not None:
             await self.aria.rows.discard(item)
 
     async def do_queue_export(self) -> None:
@@ -166,8 +179,10 @@ class QueueCommands(AriaScreen):
     def sync_state(self) -> SyncState:
         """What the sync bar draws now."""
         live = self.aria.live
-        sentence = report_sentence(live.finished.report) if live.finished is not None else ""
-        return SyncState(live.sync, sentence)
+        if live.finished is None:
+            return SyncState(live.sync)
+        ended = formats.clock(datetime.fromtimestamp(live.finished_at, self.now.tzinfo))
+        return SyncState(live.sync, f"{ended}  {report_sentence(live.finished.report)}")
 
     async def do_sync(self) -> None:
         """Sends what waits. Where a sync runs already it is followed, and this one sends what it leaves."""

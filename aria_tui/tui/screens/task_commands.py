@@ -71,8 +71,11 @@ class TaskCommands(AriaScreen):
         self._selected = frozenset(self._selected & ids)
         notes, headline = self._task_notes()
         self.tasks_pane.update_state(
-            TasksState(live.shown_tasks(), today, self._choice, self._selected, notes, headline)
-        )
+            TasksState(
+                live.shown_tasks(), today, self._choice, self._selected, notes, headline,
+                old=live.tasks is not None and live.tasks.source == "last-seen",
+            )
+        )  # fmt: skip
 
     def _task_notes(self) -> tuple[tuple[Line, ...], str]:
         live = self.aria.live
@@ -86,7 +89,9 @@ class TaskCommands(AriaScreen):
             return ((say(_("reading …"), "dim"),),), "…"
         if live.tasks.source == "last-seen":
             age = formats.when(live.tasks.as_of, self.now)
-            return ((say(_("Hub offline — last list seen, of {time}").format(time=age), "warn dim"),),), _("last seen")
+            return ((say(_("Hub offline — last list seen, of {time}").format(time=age), "warn dim"),),), _(
+                "last seen {time}"
+            ).format(time=age)
         if not live.shown_tasks():
             return ((say(_("no tasks; n or t adds one"), "dim"),),), ""
         return (), ""

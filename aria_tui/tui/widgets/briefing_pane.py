@@ -111,7 +111,7 @@ class BriefingPane(Pane):
         self._rows: _BriefingRows | None = None
 
     def compose(self) -> ComposeResult:
-        yield RowList(id="briefing-rows")
+        yield RowList(id="briefing-rows", from_top=True)
 
     @property
     def rows(self) -> RowList:

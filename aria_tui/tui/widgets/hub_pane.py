@@ -10,9 +10,11 @@ from textual import events
 from aria_tui.hub._reasons import in_words
 from aria_tui.locale import _, formats
 from aria_tui.models import HubStatus
-from aria_tui.tui.content import Line, Piece, say, wrapped
+from aria_tui.tui.content import Line, Piece, cell_width, say, wrapped
 from aria_tui.tui.widgets.lines import Lines
 
+PROBE_LASTS = 15
+"""Seconds that a probe may take, and a little more."""
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -70,6 +72,19 @@ def sparkline(values: tuple[float | None, ...], width: int) -> str:
     return "".join("×" if value is None else _BARS[int((value - low) * scale)] for value in values)
 
 
+def _side_by_side(parts: list[str], width: int, least: int = 0) -> list[str]:
+    """Parts on as few lines as they take; none is broken. The last is given ``least`` cells, so that the pane keeps its
+    height while seconds count down."""
+    lines: list[str] = []
+    for number, part in enumerate(parts, 1):
+        room = width - (max(0, least - cell_width(part)) if number == len(parts) else 0)
+        if lines and cell_width(longer := f"{lines[-1]} · {part}") <= room:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
+
+
 class HubView(Lines, can_focus=True):
     """Draws a HubState."""
 
@@ -108,10 +123,11 @@ class HubView(Lines, can_focus=True):
             since = words.get(status.state, _("since {time}"))
             times.append(since.format(time=formats.when(status.since, now)))
         if status.next_probe_in is not None and status.state != "embedded":
-            left = max(0.0, status.next_probe_in - self._state.elapsed)
-            times.append(_("next probe in {n} s").format(n=round(left)))
-        lines += wrapped(" · ".join(times), width - 1, "dim", indent="  ") if times else []
-        return tuple(lines)
+            left = round(status.next_probe_in - self._state.elapsed)
+            if left > -PROBE_LASTS:  # later than that it is another process that probes
+                times.append(_("next probe in {n} s").format(n=left) if left > 0 else _("probing"))
+        least = cell_width(_("next probe in {n} s").format(n="00"))
+        return (*lines, *((Piece("  "), say(line, "dim")) for line in _side_by_side(times, width - 3, least)))
 
     def _figures(self, status: HubStatus, width: int) -> Line:
         uptime = (

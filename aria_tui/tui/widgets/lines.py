@@ -159,9 +159,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         def control(self) -> RowList:
             return self.rows
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, *, id: str | None = None, from_top: bool = False) -> None:
+        """``from_top``: until the user moves it the cursor is on the first row, whatever comes in above."""
         super().__init__(id=id)
         self._rows: Rows = NoRows()
+        self._untouched = from_top
         self._cursor = 0
         self._key: str | None = None
 
@@ -191,6 +193,8 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             and all(self._rows.key(row) is None for row in range(min(before, len(self._rows))))
         )
         self._rows = rows
+        if self._untouched and self.scroll_offset.y == 0:
+            self._key, before = None, 0
         found = rows.find(self._key) if self._key is not None else None
         self._cursor = max(0, min(before if found is None else found, len(rows) - 1))
         self._settle(1)
@@ -204,6 +208,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         """Puts the cursor on a key; False when no row has it."""
         if (found := self._rows.find(key)) is None:
             return False
+        self._untouched = False
         self._go(found, 1)
         return True
 
@@ -242,12 +247,15 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         self.post_message(self.Moved(self, min(top, self._cursor), max(top + self.size.height, self._cursor)))
 
     def action_move(self, by: int) -> None:
+        self._untouched = False
         self._go(self._cursor + by, by)
 
     def action_page(self, direction: int) -> None:
+        self._untouched = False
         self._go(self._cursor + direction * max(1, self.size.height - 1), direction)
 
     def action_edge(self, direction: int) -> None:
+        self._untouched = False
         self._go(0 if direction < 0 else len(self._rows) - 1, -direction)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -270,6 +278,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             return
         if event.chain > 1 and index == self._cursor:
             self.post_message(self.Opened(self, key))
+        self._untouched = False
         self._go(index, 1)
 
     def render_line(self, y: int) -> Strip:

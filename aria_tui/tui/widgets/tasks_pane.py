@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
@@ -9,7 +10,7 @@ from textual.app import ComposeResult
 
 from aria_tui.locale import _, ngettext
 from aria_tui.models import TaskView
-from aria_tui.tui.content import Line
+from aria_tui.tui.content import Line, say
 from aria_tui.tui.task_rows import SORTS, TaskChoice, TaskRows, is_open
 from aria_tui.tui.widgets.lines import RowList
 from aria_tui.tui.widgets.pane import Pane
@@ -25,6 +26,12 @@ class TasksState:
     selected: frozenset[str] = frozenset()
     notes: tuple[Line, ...] = ()
     headline: str = ""
+    old: bool = False
+    """Whether this is a list that was seen before, and not the Hub's of now."""
+
+
+def _open(tasks: Iterable[TaskView]) -> int:
+    return sum(is_open(task) and task.mark != "deleted" for task in tasks)
 
 
 class TasksPane(Pane):
@@ -48,7 +55,10 @@ class TasksPane(Pane):
         if state == self._state:
             return
         self._state = state
-        self._rows = TaskRows(state.tasks, state.choice, state.selected, state.today, state.notes)
+        self._rows = TaskRows(state.tasks, state.choice, state.selected, state.today, state.notes, state.old)
+        if state.choice.filter and not self._rows.tasks and not state.notes:
+            words = _("no task has all of this; esc clears the filter")
+            self._rows = TaskRows((), state.choice, state.selected, state.today, ((say(words, "dim"),),))
         self.rows.show(self._rows)
         self.name_it(_("Tasks"), self._headline_for(state))
 
@@ -69,8 +79,9 @@ class TasksPane(Pane):
         if state.headline:
             parts.append(state.headline)
         else:
-            count = sum(is_open(task) and task.mark != "deleted" for task in state.tasks)
-            parts.append(ngettext("{n} open", "{n} open", count).format(n=count))
+            count, found = _open(state.tasks), _open(self._rows.tasks if self._rows is not None else ())
+            words = ngettext("{n} open", "{n} open", count).format(n=count)
+            parts.append(_("{found} of {all}").format(found=found, all=words) if state.choice.filter else words)
         return " · ".join(parts)
 
     def current(self) -> TaskView | None:
@@ -83,7 +94,9 @@ class TasksPane(Pane):
         from aria_tui.tui.widgets.inputs import FilterInput  # not needed for the first paint
 
         if not self.query(FilterInput):
-            self.mount(FilterInput(text, self.rows, id="filter", placeholder=_("filter"), compact=True), before=self.rows)
+            self.mount(
+                FilterInput(text, self.rows, id="filter", placeholder=_("filter"), compact=True), before=self.rows
+            )
         self.screen.set_focus(self.query_one(FilterInput))
 
     async def close_filter(self) -> None:

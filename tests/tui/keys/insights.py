@@ -51,7 +51,7 @@ async def search(stage: Stage, key: str) -> None:
     await two_insights(stage)
     await stage.press(key)
     await stage.running.text("blu")
-    await stage.running.sees("/blu · 1 insight")
+    await stage.running.sees("/blu · 1 of 2 insights")
     assert "red words" not in stage.running.screen_text
     await stage.press("escape")
     await stage.running.sees("2 insights")
@@ -60,7 +60,7 @@ async def search(stage: Stage, key: str) -> None:
 @checks("insights.project")
 async def by_project(stage: Stage, key: str) -> None:
     await two_insights(stage)
-    for words, other in ("blue · 1 insight", "red words"), ("red · 1 insight", "blue words"):
+    for words, other in ("blue · 1 of 2", "red words"), ("red · 1 of 2", "blue words"):
         await stage.press(key)
         await stage.running.sees(words)
         assert other not in stage.running.screen_text
@@ -71,7 +71,7 @@ async def by_project(stage: Stage, key: str) -> None:
 @checks("insights.tag")
 async def by_tag(stage: Stage, key: str) -> None:
     await two_insights(stage)
-    for words, other in ("#b · 1 insight", "red words"), ("#r · 1 insight", "blue words"):
+    for words, other in ("#b · 1 of 2", "red words"), ("#r · 1 of 2", "blue words"):
         await stage.press(key)
         await stage.running.sees(words)
         assert other not in stage.running.screen_text

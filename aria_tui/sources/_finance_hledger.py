@@ -8,7 +8,6 @@ declared style, which it takes for one. That is flagged with file and line, and 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 from aria_tui.config import FinanceConfig
 from aria_tui.sources import Moment
 from aria_tui.sources import _finance_money as money
+from aria_tui.sources._files import NotReadable, read_regular
 from aria_tui.sources._process import run
 
 BYTES = 32 * 1024 * 1024
@@ -69,14 +69,16 @@ async def read(config: FinanceConfig, when: Moment, deadline: float, environ: Ma
 
 
 def ambiguous(files: Sequence[Path]) -> list[str]:
-    """Amounts of the journal's files that can be read in two ways, with file and line; the first few of them."""
-    texts = {}
+    """Amounts of the journal's files that can be read in two ways, with file and line; the first few of them. And
+    files that can't be looked through, such as a pipe."""
+    texts, problems = {}, []
     for file in files:
-        with contextlib.suppress(OSError):
-            texts[file] = file.read_text(encoding="utf-8", errors="replace")
+        try:
+            texts[file] = read_regular(file, BYTES).decode("utf-8", "replace")
+        except NotReadable as error:
+            problems.append(f"{file}: its amounts can't be checked: {error}")
     declared = {commodity(found["amount"]) for text in texts.values() for found in _STYLE.finditer(text)}
     declared |= {found["name"].strip().strip('"') for text in texts.values() for found in _FORMAT.finditer(text)}
-    problems = []
     for file, text in texts.items():
         if _DECIMAL_MARK.search(text):
             continue
@@ -121,7 +123,7 @@ def own_words(errors: str) -> str:
     """What hledger said, on one line: where, and what; without the picture of the line."""
     lines = [line.strip() for line in errors.splitlines() if line.strip() and not _SOURCE_LINE.match(line)]
     said = " ".join(lines[:3]).removeprefix("hledger: ").removeprefix("Error: ")
-    return f"hledger: {said[:300]}" if said else "hledger failed without a word"
+    return f"hledger: {said[:800]}" if said else "hledger failed without a word"
 
 
 def _json(answer: bytes) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import calendar
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import httpx
 
 _PAGES, _PAGE = 20, 100
+LATE_SECONDS = 1.2
+"""How much longer than its first part a local service may take for the others: what it has is not held up by what it
+lacks."""
 
 Get = Callable[[str], Awaitable[Any]]
 
@@ -30,8 +33,8 @@ async def local(config: FinanceConfig, when: Moment, deadline: float) -> money.F
         if get is None:
             return finances
         recurring = config.recurring_path.replace("{days}", str(config.due_days))
-        answers = await asyncio.gather(
-            *(_asked(get, path) for path in (config.summary_path, config.budget_path, recurring))
+        answers = await _first_then_others(
+            [_asked(get, path) for path in (config.summary_path, config.budget_path, recurring)]
         )
     today = when.now.date()
     _part(finances, "summary", answers[0], lambda given: money.summary(given, finances))
@@ -136,6 +139,21 @@ async def _asked(get: Get, path: str) -> Any:
         return error
     except TimeoutError:
         return _http.Unreachable("no answer")
+
+
+async def _first_then_others(asked: Sequence[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """The answers in order. Once one is there, the others have ``LATE_SECONDS`` more."""
+    tasks = [asyncio.ensure_future(one) for one in asked]
+    try:
+        for first in asyncio.as_completed(tasks):
+            if not isinstance(await first, Exception):
+                break
+        await asyncio.wait(tasks, timeout=LATE_SECONDS)
+        return [task.result() if task.done() else _http.Unreachable("no answer") for task in tasks]
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _asked_pages(get: Get, path: str) -> Any:

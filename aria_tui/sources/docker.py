@@ -108,7 +108,7 @@ async def _check_socket(path: str) -> None:
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
         raise EngineUnavailable(f"not running: {path}") from None
     except OSError as error:
-        reason = "not a socket" if error.errno in (errno.ENOTSOCK, errno.EPROTOTYPE) else error.strerror or "failed"
+        reason = "not a socket" if error.errno in (errno.ENOTSOCK, errno.EPROTOTYPE) else error.strerror or str(error)
         raise EngineUnavailable(f"not running: {path}: {reason}") from None
     writer.close()
 

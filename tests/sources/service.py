@@ -18,12 +18,13 @@ class Request:
 @dataclass
 class Service:
     """``answers`` by path with query: a value as JSON, bytes as they are, or a function of the request that gives the
-    whole answer's bytes. ``statuses`` by path. ``hang``: it accepts and never answers."""
+    whole answer's bytes. ``statuses`` by path. ``hang``: it accepts and never answers; ``hangs``: at these paths."""
 
     answers: dict[str, Any] = field(default_factory=dict)
     statuses: dict[str, int] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     hang: bool = False
+    hangs: set[str] = field(default_factory=set)
     requests: list[Request] = field(default_factory=list)
     url: str = ""
     _server: asyncio.Server | None = None
@@ -54,7 +55,7 @@ class Service:
                 headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in head[1:] if line)}
                 request = Request(head[0].split(" ")[1], headers)
                 self.requests.append(request)
-                if self.hang:
+                if self.hang or request.path in self.hangs:
                     await asyncio.sleep(3600)
                 writer.write(self._answer(request))
                 await writer.drain()

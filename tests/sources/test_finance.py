@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,9 +22,12 @@ from aria_tui.models import Section
 from aria_tui.sources import Moment
 from aria_tui.sources import _finance_money as money
 from aria_tui.sources.finance import FinanceSource
-from tests.sources.service import Service
+from tests.helpers.aria import Aria
+from tests.sources.service import Request, Service
 
 PLACE = ZoneInfo("America/Fortaleza")
+PROMISED = 2.0
+"""Seconds within which a book with a mistake is told of."""
 needs_hledger = pytest.mark.skipif(shutil.which("hledger") is None, reason="hledger is not installed")
 
 
@@ -99,6 +105,35 @@ async def test_one_part_fails_and_the_others_are_shown(service: Service) -> None
     assert (section.state, section.reason) == ("partial", "budgets: HTTP 500")
     assert section.data["balance"] == "2100.00"
     assert section.data["budgets"] is None
+
+
+def cut(_: Request) -> bytes:
+    return b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"categories": ['
+
+
+@pytest.mark.case("F02")
+@pytest.mark.parametrize(
+    ("answer", "status", "hangs", "reason"),
+    [
+        (b"", 500, False, "budgets: HTTP 500"),
+        (BUDGETS, 200, True, "budgets: no answer"),
+        (b"<html>login", 200, False, "budgets: unexpected answer (not JSON)"),
+        (cut, 200, False, "budgets: "),
+        ({"categories": [{"category": "x", "limit": "1.234,56", "spent": 1}]}, 200, False, "budgets: "),
+    ],
+)
+async def test_a_whole_summary_and_budgets_that_fail_are_partial_in_time(
+    service: Service, answer: Any, status: int, hangs: bool, reason: str
+) -> None:
+    service.answers |= {"/api/summary": SUMMARY, "/api/budget": answer, "/api/recurring?days=5": UPCOMING}
+    service.statuses["/api/budget"] = status
+    service.hangs = {"/api/budget"} if hangs else set()
+    began = time.monotonic()
+    section = await finance(f'kind = "http"\nurl = "{service.url}"')
+    assert time.monotonic() - began < PROMISED
+    assert section.state == "partial" and section.reason.startswith(reason) and section.reason != "budgets: "
+    assert (section.data["balance"], section.data["budgets"]) == ("2100.00", None)
+    assert [item["description"] for item in section.data["due"]] == ["Last day", "Today", "Neon DB", "Fifth"]
 
 
 @pytest.mark.case("F01")
@@ -316,6 +351,13 @@ async def test_currencies_are_never_added(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("journal", "place", "said"),
     [
+        ("2026-11-01 x\n  a  7\n  b\n\n2026-11-02 y\n  a  7.00\n  b  -5.00\n", "(lines 5-7)", "could not balance"),
+        ("include *.journal\n", ":1:", "Cyclic include"),
+        ("include b.journal\n", "b.journal:1:", "Cyclic include"),
+        ("include sub/c.journal\n", 'c.journal" (lines 1-3)', "could not balance"),
+        ("include .\n", ":1:", "directory"),
+        ("2026-13-45 x\n  a  1\n  b\n", ":1:1:", "invalid date"),
+        ("2026-11-01 x\na  1\n", ":2:1:", "unexpected"),
         ("2026-11-01 x\n  a  7.00\n  b  -5.00\n", "(lines 1-3)", "could not balance"),
         ("include nope.journal\n", ":1:", "nope.journal"),
         ("2026-11-01 x\n  a  7.00 = 8.00\n  b\n", "(line 2, column 11)", "balance assertion"),
@@ -327,9 +369,64 @@ async def test_a_journal_with_a_mistake_says_it_in_hledgers_words(
 ) -> None:
     file = tmp_path / "a.journal"
     file.write_text(journal)
+    (tmp_path / "b.journal").write_text("include a.journal\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "c.journal").write_text("2026-11-01 x\n  a  7.00\n  b  -5.00\n")
+    began = time.monotonic()
     section = await finance(f'kind = "hledger"\npath = "{file}"')
+    assert time.monotonic() - began < PROMISED
     assert section.state == "unavailable"
-    assert str(file) in section.reason and place in section.reason and said in section.reason
+    assert str(tmp_path) in section.reason and place in section.reason and said in section.reason
+
+
+@pytest.mark.case("F02")
+@needs_hledger
+async def test_a_pipe_among_the_journal_s_files_is_said_and_not_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "a.journal"
+    file.write_text("include f.journal\n2026-11-01 x\n  expenses:food  7.00\n  assets\n")
+    os.mkfifo(tmp_path / "f.journal")
+    began = time.monotonic()
+    section = await finance(f'kind = "hledger"\npath = "{file}"')
+    assert time.monotonic() - began < PROMISED
+    assert section.state == "partial" and section.data["expenses"] == "7.00"
+    assert section.reason == f"{tmp_path}/f.journal: its amounts can't be checked: not a file"
+
+
+@pytest.mark.case("F02")
+@needs_hledger
+def test_the_program_shows_the_mistake_and_never_a_blank(make_aria: Callable[[str], Aria], tmp_path: Path) -> None:
+    """The case's own books, each in a briefing of its own, all at once."""
+    file = tmp_path / "books"
+    books = {
+        "unbalanced": ("hledger", "2026-11-01 x\n  a  7.00\n  b  -5.00\n", "(lines 1-3)"),
+        "missing": ("hledger", "include nope.journal\n", "missing:1:"),
+        "assertion": ("hledger", "2026-11-01 x\n  a  7.00 = 8.00\n  b\n", "(line 2, column 11)"),
+        "itself": ("hledger", "include itself\n", "itself:1:"),
+        "unknown-key": ("file", 'currency = "BRL"\nbalanse = 3\n', "unknown-key:2: unknown key 'balanse'"),
+    }
+    file.mkdir()
+    runs = {}
+    for name, (kind, text, _) in books.items():
+        (file / name).write_text(text)
+        aria = make_aria(name)
+        aria.home.mkdir()
+        (aria.home / "config.toml").write_text(f'[finance]\nkind = "{kind}"\npath = "{file / name}"\n')
+        runs[name] = aria.start("briefing", "--no-store")
+    for name, (_, _, place) in books.items():
+        shown = " ".join(runs[name].wait().ok().out.split())
+        said = shown.partition("Finance unavailable: ")[2]
+        assert f"{file}/{name}" in said and place in said, (name, shown)
+
+
+@pytest.mark.case("F02")
+@pytest.mark.parametrize("mistake", ["spent =", "[[budgets]]", "\x00", "currency = 3"])
+async def test_a_file_with_a_mistake_ends_in_time(tmp_path: Path, mistake: str) -> None:
+    file = tmp_path / "finance.toml"
+    file.write_text(BY_HAND + mistake + "\n")
+    began = time.monotonic()
+    section = await finance(f'kind = "file"\npath = "{file}"')
+    assert time.monotonic() - began < PROMISED
+    assert section.state == "unavailable" and section.reason.startswith(f"{file}"), section.reason
 
 
 @needs_hledger

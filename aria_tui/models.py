@@ -111,7 +111,8 @@ class Conflict(Frozen, frozen=True, kw_only=True):
 
 
 class SyncReport(Frozen, frozen=True, kw_only=True):
-    """The end of a sync. ``dead_letters`` and ``conflicts`` count the new ones of this run."""
+    """The end of a sync. ``dead_letters`` and ``conflicts`` count the new ones of this run; ``problem``: what kept the
+    queue's own file from being written, or nothing."""
 
     synced: int = 0
     superseded: int = 0
@@ -122,6 +123,7 @@ class SyncReport(Frozen, frozen=True, kw_only=True):
     hub: HubStatus = HubStatus()
     stopped: bool = False
     sentence: str = ""
+    problem: str = ""
 
 
 class SyncProgress(Frozen, frozen=True, kw_only=True):

@@ -56,6 +56,14 @@ async def _run(args: argparse.Namespace) -> int:
     return 1 if problem else 0
 
 
+def _said(problem: str) -> str:
+    if not problem:
+        return ""
+    from aria_tui.cli.said import in_words
+
+    return in_words(problem)
+
+
 async def _drain(args: argparse.Namespace) -> tuple[SyncReport, bool, str]:
     """The report, whether this process drained, and why nothing could be sent at all, or nothing."""
     draws = not (args.json or args.quiet) and output.on_terminal(sys.stderr) and output.on_terminal()
@@ -68,6 +76,7 @@ async def _drain(args: argparse.Namespace) -> tuple[SyncReport, bool, str]:
                         _draw(event)
                     case SyncFinished():
                         report, own = event.report, event.own
+                        problem = _said(report.problem)
         except HubUnavailable as error:  # the way to it can't even be made: a locked keyring, the embedded one's file
             problem = _("nothing was sent: {why}").format(why=unavailable(error))
             hub = await assistant.hub_status(probe=False)

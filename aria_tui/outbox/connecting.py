@@ -85,10 +85,12 @@ def shown(text: str) -> str:
     return text
 
 
-async def patiently(step: Callable[[], Awaitable[T]], *, folder: Path | None = None) -> T:
+async def patiently(
+    step: Callable[[], Awaitable[T]], *, folder: Path | None = None, patience_s: float | None = None
+) -> T:
     """Does a step again while another program holds the lock, until that takes too long; with the ``folder`` of the
     file given, only where a lock can be had at all."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + (PATIENCE if patience_s is None else patience_s)
     while True:
         try:
             return await step()

@@ -86,8 +86,8 @@ class Engine:
 
     @property
     def _patience(self) -> float:
-        """Seconds for a probe. As long as the background's (``Monitor``), so that a Hub is not slow for the one and away
-        for the other; longer where a longer budget is configured."""
+        """Seconds for a probe. As long as the background's (``Monitor``), so that a Hub is not slow for the one and
+        away for the other; longer where a longer budget is configured."""
         return min(self.config.hub.timeout, max(PROBE, self.config.hub.budget))
 
     # Parts

@@ -41,10 +41,11 @@ class Insert:
 
 
 class Work:
-    """A job for the writer. None: only see to it that the file is open; ``damage``: why it has to be put aside."""
+    """A job for the writer. None: only see to it that the file is open; ``damage``: why it has to be put aside;
+    ``spare``: it can be done without."""
 
-    def __init__(self, job: Job[Any] | None, damage: str = "") -> None:
-        self.job, self.damage = job, damage
+    def __init__(self, job: Job[Any] | None, damage: str = "", *, spare: bool = False) -> None:
+        self.job, self.damage, self.spare = job, damage, spare
         self.done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
 

@@ -355,7 +355,7 @@ class Link:
             )
             await connection.execute("DELETE FROM uptime WHERE hour < ?", (old,))
 
-        await self.store.write(job)
+        await self.store.write(job, spare=True)
 
     async def refresh_uptime(self) -> None:
         """Puts the share of the last 7 days' probes that were answered into ``status``."""

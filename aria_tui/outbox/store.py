@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import functools
 import json
+import math
 import os
 import sqlite3
 import time
@@ -70,6 +71,8 @@ class Store:
         self._text_factory: Callable[[bytes], str] = str
         self._opening: asyncio.Task[None] | None = None
         self._busy: tuple[float, QueueUnavailable] | None = None
+        self._locked = -math.inf
+        """When another program's lock was last waited for in vain."""
         self._closed = False
 
     async def open(self) -> None:
@@ -107,13 +110,14 @@ class Store:
                 await finish(item.over)
             raise
 
-    async def write(self, job: Job[T]) -> T:
+    async def write(self, job: Job[T], *, spare: bool = False) -> T:
         """Runs a job in one transaction of its own, whole or not at all; a cancellation waits for its end.
 
         The job may run twice (in a file that takes the place of a damaged one), so it keeps nothing of its own.
+        ``spare``: it can be done without, and doesn't wait once more for a lock that was just waited for in vain.
         Raises NotSaved, QueueUnavailable.
         """
-        result: T = await self._wait_for(Work(job))
+        result: T = await self._wait_for(Work(job, spare=spare))
         return result
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
@@ -239,23 +243,26 @@ class Store:
         try:
             if work.damage:
                 await self._reconnect(work.damage)
-            result = await self._connected() if work.job is None else await self._transact(work.job)
+            result = await self._connected() if work.job is None else await self._transact(work)
         except Exception as error:  # noqa: BLE001 - handed to whoever waits for the job
             work.done.set_exception(error)
             work.done.exception()  # a caller that was cancelled doesn't fetch it
         else:
             work.done.set_result(result)
 
-    async def _transact(self, job: Job[T]) -> T:
+    async def _transact(self, work: Work) -> Any:
         """BEGIN IMMEDIATE … COMMIT: a read that is later raised to a write can't be met by SQLITE_BUSY_SNAPSHOT."""
+        assert work.job is not None
         for last in (False, True):
             connection = await self._connected()
             mark = ""
             try:
-                await patiently(lambda c=connection: c.execute("BEGIN IMMEDIATE"))  # type: ignore[misc]
+                waited = work.spare and time.monotonic() - self._locked < _STILL_BUSY
+                begin = functools.partial(connection.execute, "BEGIN IMMEDIATE")
+                await patiently(begin, patience_s=0.0 if waited else None)
                 try:
                     before = connection.total_changes
-                    result = await job(connection)
+                    result = await work.job(connection)
                     if connection.total_changes != before:
                         mark = new_id()
                         await connection.execute(_MARK, (mark,))
@@ -267,6 +274,8 @@ class Store:
                 if is_damage(error) and not last:
                     await self._reconnect(str(error))
                     continue
+                if is_busy(error):
+                    self._locked = time.monotonic()
                 if mark and not is_busy(error) and await self._find_after_all(_MARKED, mark):
                     break
                 raise self._not_saved(error) from error

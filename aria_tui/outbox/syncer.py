@@ -201,10 +201,12 @@ class Syncer:
             self._drain = self._new_drain(link, manual=manual, report=tell)
             report = await self._drain.run()
         except NotSaved as error:
-            # Delivered perhaps, but that can't be noted: the same key again later makes the repeat harmless.
-            await link.in_trouble(str(error))
-            said = f"what was sent could not be noted ({error.reason}); it will be sent again with the same keys"
-            return SyncReport(failed=1, remaining=await self._count(), hub=link.status, sentence=said)
+            await link.in_trouble(str(error))  # so that the next try by itself comes later
+            why = f"nothing was sent: {error.reason}"
+            if self._drain is not None and self._drain.books.attempted:
+                # Delivered perhaps, but that can't be noted: the same key again later makes the repeat harmless.
+                why = f"what was sent could not be noted ({error.reason}); it will be sent again with the same keys"
+            return SyncReport(failed=1, remaining=await self._count(), hub=link.status, sentence=why, problem=why)
         return msgspec.structs.replace(report, sentence=sentence(report))
 
     def _new_drain(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 
 import httpx
@@ -12,7 +13,9 @@ import pytest
 
 from aria_tui.errors import NotSaved
 from aria_tui.hub.server import service
+from aria_tui.outbox import connecting
 from tests.outbox.bench import Bench, Home
+from tests.outbox.files import locked
 
 TASK = "0197f0a0-0000-7000-8000-00000000000a"
 BEFORE = 300
@@ -213,3 +216,20 @@ async def test_a_drain_that_can_t_write_says_that_it_is_over(
     assert home.rows("SELECT json_extract(value, '$.finished') IS NOT NULL FROM state WHERE name = 'drain'") == [(1,)]
     assert {item.reason_code for item in await home.waiting()} <= {"in_doubt", "next", "offline"}
     assert (await home.sync()).remaining == 0 and len(bench.log) == BEFORE
+
+
+@pytest.mark.case("S01")
+async def test_a_lock_is_waited_for_once_by_a_sync(bench: Bench, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program holds the file's lock: nothing was sent, which is said; its other writes don't wait as long."""
+    patience = 1.5
+    monkeypatch.setattr(connecting, "PATIENCE", patience)
+    await home.assistant.capture_insight("first", offline=True)
+    with locked(home.file):
+        begin = time.monotonic()
+        report = await home.sync()
+        assert time.monotonic() - begin < 2 * patience, "each of its writes waited"
+    assert report.problem == report.sentence
+    assert report.problem.startswith("nothing was sent") and "lock" in report.problem
+    assert (report.failed, report.remaining, bench.log) == (1, 1, [])
+    again = await home.sync()
+    assert (again.synced, again.problem) == (1, "")

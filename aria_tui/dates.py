@@ -49,6 +49,12 @@ def parse_due(text: str, today: date) -> date:
     raise _refused(_("not a date: {text} (today, tomorrow, fri, +3d, 2026-12-01)").format(text=text.strip()))
 
 
+def parse_since(text: str, today: date) -> date:
+    """The same of a day from which on one looks back: a weekday is the last one, today included."""
+    found = parse_due(text, today)
+    return _days(found, -7, text) if _plain(text) in _DAY_OF else found
+
+
 def _plain(text: str) -> str:
     """Small letters without accents or white space around: ``Amanhã`` and ``amanha`` are one word."""
     parts = unicodedata.normalize("NFD", text.strip().casefold())

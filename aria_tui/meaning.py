@@ -55,9 +55,19 @@ def day(text: str, config: Config, *, field: str = "due") -> date:
         raise InvalidInput([FieldError(field, one.message) for one in error.errors]) from None
 
 
+def since(text: str, config: Config) -> date:
+    """The day that a word means from which on one looks back: a weekday is the last one. Raises InvalidInput."""
+    from aria_tui.dates import parse_since
+
+    try:
+        return parse_since(text, now(config).date())
+    except InvalidInput as error:
+        raise InvalidInput([FieldError("since", one.message) for one in error.errors]) from None
+
+
 def beginning_of(text: str, config: Config) -> str:
     """The first moment of such a day in the user's zone, as the wire writes it. Raises InvalidInput (``since``)."""
     from aria_tui.hub.contract import write_time
 
-    first = datetime.combine(day(text, config, field="since"), time(), tzinfo=now(config).tzinfo)
+    first = datetime.combine(since(text, config), time(), tzinfo=now(config).tzinfo)
     return write_time(first)

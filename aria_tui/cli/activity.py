@@ -53,7 +53,7 @@ async def _add(args: argparse.Namespace) -> int:
 
 async def _list(args: argparse.Namespace) -> int:
     async with opened(args) as assistant:
-        since = meaning.day(args.since, assistant.config, field="since").isoformat() if args.since else None
+        since = meaning.since(args.since, assistant.config).isoformat() if args.since else None
         found = await assistant.list_activity(since=since, project=args.project)
     if args.json:
         output.emit({"activity": found})

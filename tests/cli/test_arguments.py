@@ -51,6 +51,14 @@ def test_the_evening_of_today_by_its_date_and_yesterday_by_its_word(aria: Aria) 
     assert "no briefing of 20" in aria("briefing", "--date", "yesterday").err
 
 
+def test_a_weekday_to_look_back_to_is_the_last_one(aria: Aria) -> None:
+    aria("activity", "add", "lab", "--notes", "x", "--date", "today").ok()
+    aria("insight", "add", "x").ok()
+    for day in ("mon", "tue", "wed", "thu", "fri", "sat", "sun", "yesterday"):
+        assert aria("activity", "list", "--since", day, "--json").ok().json["activity"], day
+    assert aria("insight", "list", "--since", "fri", "--json").ok().json["insights"]
+
+
 def test_a_number_that_no_row_has(aria: Aria) -> None:
     done = aria("queue", "show", "9" * 18)
     assert done.status == 1 and f"there is no operation #{'9' * 18}" in done.err, done

@@ -244,7 +244,7 @@ def _read_log(
     since = f"--since={int(midnight.timestamp())}"
     both = ("--branches",) if git_dir else ("--branches", "HEAD")
     today = git.run(folder, (*_LOG, "-1000", since, *both), end=end, overrides=overrides, git_dir=git_dir)
-    limit = write_time(when.now)
+    limit = write_time(when.now.replace(microsecond=0))  # git counts in seconds; as text 10Z comes after 10.5Z
     project["today"] = [commit for commit in _commits(today) if commit["at"] <= limit]
 
 

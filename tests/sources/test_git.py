@@ -29,7 +29,7 @@ from tests.helpers.fuzz import EXAMPLES
 from tests.sources.repos import git, make
 
 PLACE = ZoneInfo("America/Fortaleza")
-NOW = datetime(2026, 11, 30, 8, 0, tzinfo=PLACE)
+NOW = datetime(2026, 11, 30, 8, 0, 0, 500_000, tzinfo=PLACE)
 
 
 def source(root: Path, environ: dict[str, str] | None = None, more: str = "") -> GitSource:
@@ -600,6 +600,6 @@ async def test_the_days_commits_of_every_branch_in_the_evening(tmp_path: Path) -
     for name, at in (("Early", "2026-11-30T00:00:00-03:00"), ("Later", "2026-11-30T07:00:00-03:00")):
         git(folder, "commit", "-q", "--allow-empty", "-m", name, at=at)
     git(folder, "checkout", "-q", "-b", "side", "HEAD~2")
-    git(folder, "commit", "-q", "--allow-empty", "-m", "Side", at="2026-11-30T06:00:00-03:00")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "Side", at="2026-11-30T08:00:00-03:00")
     section = await scan(root, kind="evening")
     assert {commit["subject"] for commit in section.data["projects"][0]["today"]} == {"Early", "Later", "Side"}

@@ -93,6 +93,15 @@ async def test_a_strangers_create_under_another_key_is_still_the_same_thing(benc
     assert not await home.assistant.queue_list("conflicts")
 
 
+async def test_the_fractions_of_a_second_come_after_it(bench: Bench, home: Home) -> None:
+    for second, fraction in (("first", "2026-11-30T03:00:00Z"), ("half", "2026-11-30T03:00:00.500Z")):
+        home.stranger("capture_insight", {"content": second, "captured_at": fraction})
+        home.stranger("create_task", {"title": second, "created_at": fraction})
+    found = await bench.run(home.assistant.list_insights(since="2026-11-30T03:00:00Z"))
+    assert [insight.content for insight in found.insights] == ["half", "first"]
+    assert [title for title, _ in await titles(home)] == ["half", "first"]
+
+
 async def test_last_seen_is_told_with_its_time_and_survives_a_failed_read(bench: Bench, home: Home) -> None:
     await bench.run(home.assistant.create_task("seen"))
     await titles(home)

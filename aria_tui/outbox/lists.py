@@ -27,14 +27,14 @@ async def tasks(engine: Engine) -> list[TaskView]:
     """All tasks, newest first; one that is deleted but waits still stands, marked."""
     found, marks = await _laid_over(engine, "task")
     views = [task_view(body, marks.get(thing)) for thing, body in found.items()]
-    return sorted(views, key=lambda task: (task.created_at or "", task.id), reverse=True)
+    return sorted(views, key=lambda task: (_order(task.created_at), task.id), reverse=True)
 
 
 async def waiting_tasks(engine: Engine) -> list[TaskView]:
     """Tasks of which something waits. Of one that was never seen only the new values are known."""
     found, marks = await _laid_over(engine, "task")
     views = [task_view(found[thing], mark) for thing, mark in marks.items() if thing in found]
-    return sorted(views, key=lambda task: (task.created_at or "", task.id), reverse=True)
+    return sorted(views, key=lambda task: (_order(task.created_at), task.id), reverse=True)
 
 
 async def insights(engine: Engine, *, query: str | None, project: str | None, since: str | None) -> list[InsightView]:
@@ -48,10 +48,15 @@ async def insights(engine: Engine, *, query: str | None, project: str | None, si
         if (
             fits
             and (project is None or view.project == project)
-            and (since is None or (view.captured_at or "") >= since)
+            and (since is None or _order(view.captured_at) >= _order(since))
         ):
             views.append(view)
-    return sorted(views, key=lambda insight: (insight.captured_at or "", insight.id), reverse=True)
+    return sorted(views, key=lambda insight: (_order(insight.captured_at), insight.id), reverse=True)
+
+
+def _order(time: str | None) -> str:
+    """A time of the contract as it is sorted: with its Z, a whole second would come after all the fractions of it."""
+    return (time or "").removesuffix("Z")
 
 
 async def resolve_id(engine: Engine, kind: Kind, beginning: str) -> str:

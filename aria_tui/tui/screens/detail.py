@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
+from functools import partial
 
 from aria_tui.errors import NotFound
 from aria_tui.locale import _, formats
@@ -12,7 +14,7 @@ from aria_tui.tui.bindings import bindings
 from aria_tui.tui.content import Line, cell_width, fit, say, wrapped
 from aria_tui.tui.queue_rows import operation_word, outcome_words, parked_words, reason_words
 from aria_tui.tui.rows import can_do, why_not
-from aria_tui.tui.screens.listing import ListingScreen
+from aria_tui.tui.screens.listing import Later, ListingScreen
 from aria_tui.tui.wallclock import local_now
 
 _LONG = 2000
@@ -28,6 +30,8 @@ class DetailScreen(ListingScreen):
     def __init__(self, item: QueueItem, tab: str) -> None:
         super().__init__()
         self._item, self._tab = item, tab
+        self._payload: tuple[str, int, list[Line | Later]] = ("", 0, [])
+        """The payload as it was laid out last: text, width, lines."""
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -53,7 +57,7 @@ class DetailScreen(ListingScreen):
     def heading(self) -> tuple[str, str]:
         return _("Queue row #{n}").format(n=self._item.id), operation_word(self._item.operation)
 
-    def rows_for(self, width: int) -> list[tuple[str | None, Line]]:
+    def rows_for(self, width: int) -> list[tuple[str | None, Line | Later]]:
         item, now = self._item, local_now()
         words = {"waiting": lambda: reason_words(item, now), "journal": lambda: outcome_words(item)}
         reason = words.get(self._tab, lambda: parked_words(item.reason))()
@@ -70,14 +74,16 @@ class DetailScreen(ListingScreen):
             (_("written by"), item.origin),
             (_("for"), self._target(item)),
         ]
-        rows: list[tuple[str | None, Line]] = []
+        rows: list[tuple[str | None, Line | Later]] = []
         for name, text in facts:
             if text:
                 first, *rest = wrapped(text, width - 15)
                 rows.append((None, (fit(name, 14, "dim"), *first)))
                 rows += [(None, (fit("", 14), *line)) for line in rest]
         rows += [(None, ()), (None, (say(_("Payload"), "title"),))]
-        return rows + [(None, line) for text in _pretty(item.payload) for line in _laid_out(text, width)]
+        if self._payload[:2] != (item.payload, width):
+            self._payload = item.payload, width, [li for text in _pretty(item.payload) for li in _laid_out(text, width)]
+        return rows + [(None, line) for line in self._payload[2]]
 
     def _about(self, entity: str) -> str:
         """The entity with its task's title, where that is known."""
@@ -124,7 +130,7 @@ def _pretty(payload: str) -> list[str]:
     return payload.split("\n")
 
 
-def _laid_out(text: str, width: int) -> list[Line]:
+def _laid_out(text: str, width: int) -> Sequence[Line | Later]:
     """Wrapped at words; a line of thousands of characters simply cut into pieces, which is quick at any length."""
     if len(text) < _LONG:
         bare = text.lstrip(" ")
@@ -135,4 +141,8 @@ def _laid_out(text: str, width: int) -> list[Line]:
         while end < len(text) and (text[end] == _JOINER or text[end - 1] == _JOINER or not cell_width(text[end])):
             end += 1  # never inside a character
         cuts.append(end)
-    return [(say(text[start:end]),) for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)]
+    return [partial(_piece, text, start, end) for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)]
+
+
+def _piece(text: str, start: int, end: int) -> Line:
+    return (say(text[start:end]),)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from textual import events
 from textual.app import ComposeResult
 
@@ -10,9 +12,12 @@ from aria_tui.tui.screens.base import AriaScreen
 from aria_tui.tui.widgets.lines import RowList
 from aria_tui.tui.widgets.pane import Pane
 
+Later = Callable[[], Line]
+"""A line that is made when it is seen: of thousands only a few are."""
+
 
 class _Rows:
-    def __init__(self, rows: list[tuple[str | None, Line]]) -> None:
+    def __init__(self, rows: Sequence[tuple[str | None, Line | Later]]) -> None:
         self._rows = rows
         self._index = {key: number for number, (key, _line) in enumerate(rows) if key}
 
@@ -26,7 +31,8 @@ class _Rows:
         return self._index.get(key)
 
     def line(self, index: int, width: int) -> Line:
-        return self._rows[index][1]
+        line = self._rows[index][1]
+        return line() if callable(line) else line
 
 
 class _Page(Pane):
@@ -43,7 +49,7 @@ class ListingScreen(AriaScreen):
         """Title and headline of the frame."""
         return "", ""
 
-    def rows_for(self, width: int) -> list[tuple[str | None, Line]]:
+    def rows_for(self, width: int) -> Sequence[tuple[str | None, Line | Later]]:
         """The lines; those without a key can't have the cursor."""
         return []
 
@@ -60,9 +66,11 @@ class ListingScreen(AriaScreen):
         """Draws the lines anew."""
         if not self.is_attached or not self.query(RowList):
             return
-        self.query_one(_Page).name_it(*self.heading())
         rows = self.query_one(RowList)
-        lines = self.rows_for(max(20, rows.size.width - 2))
+        lines: list[tuple[str | None, Line]] = []
+        with self.aria.guard(f"drawing {self.PLACE}"):  # what can't be drawn must not end the program
+            self.query_one(_Page).name_it(*self.heading())
+            lines = self.rows_for(max(20, rows.size.width - 2))
         rows.show(_Rows([(key or f"line:{number}", line) for number, (key, line) in enumerate(lines)]))
         first = next((key for key, _line in lines if key), None)
         if first is not None and not self._placed:

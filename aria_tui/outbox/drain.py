@@ -88,6 +88,8 @@ class Drain(Lane):
                 await self._lane(found)
             finally:
                 await self.books.pay()
+            if number % journal.STEP == 0:
+                await self._prune()
 
     async def _ready(self) -> bool:
         """Whether anything may be sent now: the gate, then one request that says who is there, unless that was said
@@ -211,5 +213,11 @@ class Drain(Lane):
         good = self.link.status.state in ("online", "slow", "embedded")
         if self.books.attempted or self.books.tally.done:
             await self.books.finish(report, last_sync=good and not report.stopped)
-            await asyncio.shield(journal.prune(self.store, self.clock, self.config.queue.journal_days))
+        await self._prune()
         return report
+
+    async def _prune(self) -> None:
+        """One step of what is too old for the journal goes. Somebody whose writes all go at once never has anything
+        to drain; so a drain of nothing does it too, and every ``STEP``-th write."""
+        with contextlib.suppress(NotSaved, QueueUnavailable):  # it can wait for another time
+            await asyncio.shield(journal.prune(self.store, self.clock, self.config.queue.journal_days))

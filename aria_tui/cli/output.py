@@ -159,7 +159,7 @@ def confirm(question: str) -> bool:
     """Asks on the terminal; anything but yes is no. Only where ``can_ask()``."""
     from aria_tui.locale import _
 
-    sys.stderr.write(f"{question} [{_('y/N')}] ")
+    sys.stderr.write(f"{safe(question)} [{_('y/N')}] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes", "s", "sim"}
 

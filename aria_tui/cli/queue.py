@@ -74,7 +74,7 @@ async def _status(args: argparse.Namespace) -> int:
 
     output.say(output.safe(queue_line(queue)))
     if queue.oldest:
-        output.say(_("oldest: {age}").format(age=age(queue.oldest)))
+        output.say(output.safe(_("oldest: {age}").format(age=age(queue.oldest))))
     if hub.state not in {"unknown", "online", "embedded", "slow"}:
         output.say(output.safe(hub_line(hub)))
     _print_rows(queue.items, titles)

@@ -166,7 +166,7 @@ def _set(payload: dict[str, Any], name: str, value: str) -> None:
 
     try:
         parsed = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         parsed = value
     fields = payload.get("changes") if name not in payload else payload
     target = fields if isinstance(fields, dict) else payload
@@ -178,7 +178,7 @@ def _object(text: str) -> dict[str, Any]:
 
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(_("the payload is not JSON: {error}").format(error=error)) from None
     if not isinstance(found, dict):
         raise InvalidInput(_("the payload must be a JSON object"))
@@ -190,7 +190,7 @@ def _pretty(stored: str) -> str:
 
     try:
         return json.dumps(json.loads(stored), ensure_ascii=False, indent=2) + "\n"
-    except ValueError:
+    except (ValueError, RecursionError):
         return stored
 
 
@@ -204,7 +204,8 @@ async def _discard(args: argparse.Namespace) -> int:
             _must_ask(_("a discarded row is never sent: give --yes, or ask for it on a terminal"))
             print_item(item)
             for row in behind:
-                output.say(_("goes with it: #{number} {operation}").format(number=row.id, operation=row.operation))
+                words = _("goes with it: #{number} {operation}").format(number=row.id, operation=row.operation)
+                output.say(output.safe(words))
             sure = output.confirm(_("Discard #{number}? It will never reach the Hub.").format(number=item.id))
             really = _("Really? Only `aria queue retry {number}` brings it back, as a new operation.")
             if not sure or not output.confirm(really.format(number=item.id)):

@@ -45,5 +45,5 @@ async def _long(args: argparse.Namespace) -> int:
     output.say(output.safe(hub_line(hub)))
     output.say(output.safe(queue_line(queue)))
     if hub.last_sync:
-        output.say(_("last sync {time}").format(time=moment(hub.last_sync)))
+        output.say(output.safe(_("last sync {time}").format(time=moment(hub.last_sync))))
     return 0

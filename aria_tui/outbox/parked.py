@@ -116,7 +116,7 @@ def _checked(operation: str, new: dict[str, Any], before: str) -> dict[str, Any]
         new = validate(operation, new)
     try:
         old = json.loads(before)
-    except ValueError:
+    except (ValueError, RecursionError):
         return new
     names = ("id",) if operation not in ("store_briefing", "record_activity") else ("date", "project")
     for name in names:
@@ -126,7 +126,7 @@ def _checked(operation: str, new: dict[str, Any], before: str) -> dict[str, Any]
 
 
 def _means(text: str, payload: dict[str, Any]) -> bool:
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, RecursionError):
         return bool(json.loads(text) == payload)
     return False
 

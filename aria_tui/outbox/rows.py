@@ -52,7 +52,10 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
 
     def arguments(self) -> dict[str, Any]:
         """The payload as an object. Raises ValueError when it is none."""
-        value = json.loads(self.payload)
+        try:
+            value = json.loads(self.payload)
+        except RecursionError:
+            raise ValueError("the payload is nested too deeply") from None
         if not isinstance(value, dict):
             raise ValueError("the payload is not a JSON object")  # noqa: TRY004 - one error for both
         return value

@@ -30,7 +30,7 @@ class KeptFile:
             self._values = found if isinstance(found, dict) else {}
         except FileNotFoundError:
             pass
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             log.warning("%s can't be read: %s", path, error)
 
     def get(self, key: str, default: Any = None) -> Any:

@@ -77,12 +77,12 @@ def gist(item: QueueItem) -> str:
         if item.operation == "store_briefing":
             return date[1] if (date := _DATE.search(item.payload)) else ""
         found = _FIRST_TEXT.search(item.payload[:_LARGE])
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             return str(json.loads(f'"{found[1]}"')) if found else item.payload[:200]
         return item.payload[:200]
     try:
         payload = json.loads(item.payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         return item.payload[:200]
     if not isinstance(payload, dict):
         return item.payload[:200]

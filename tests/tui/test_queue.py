@@ -34,6 +34,41 @@ async def test_waiting_rows_say_why(dashboard: Any) -> None:
         await running.keys("escape")
 
 
+async def test_rows_in_a_form_of_another_program_s_own_are_shown_and_planned(dashboard: Any, tmp_path: Path) -> None:
+    async with dashboard(config=configured(away=True)) as running:
+        payloads = ["no JSON [/x]", "[1]", '"text"', "7", "null", '{"changes": 7, "title": 8}', "", "[" * 5000]
+        with contextlib.closing(sqlite3.connect(tmp_path / "home" / "queue.db", timeout=20)) as file, file:
+            rows = [("create_task", payload) for payload in payloads]
+            file.executemany("INSERT INTO queue (operation, payload) VALUES (?, ?)", rows)
+        running.app.live.ask("queue")
+        await running.sees(f"{len(payloads)} waiting", "no JSON [/x]")
+        await running.keys("4", "home")
+        for number in range(1, len(payloads) + 1):
+            await running.keys("enter")
+            await running.sees(f"Queue row #{number}", "create_task")
+            await running.keys("escape", "down")
+        await running.keys("P")
+        await running.sees("Sync plan", "operations", "new task")
+        await running.keys("escape")
+        assert running.app.is_running and not [toast for toast in running.toasts if "unexpected" in toast]
+
+
+async def test_a_screen_that_can_not_be_drawn_says_so_and_the_program_goes_on(
+    dashboard: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from aria_tui.tui.screens.plan import PlanScreen
+
+    def broken(_screen: Any, _width: int) -> Any:
+        raise LookupError("a planted error")
+
+    monkeypatch.setattr(PlanScreen, "rows_for", broken)
+    async with dashboard() as running:
+        await running.keys("4", "P")
+        await running.told("a planted error")
+        await running.keys("escape")
+        await running.sees("Briefing", "Queue")
+
+
 def test_a_pause_says_whether_a_token_or_a_restored_hub_is_behind_it() -> None:
     row = rows(1)[0]
     token = msgspec.structs.replace(row, reason_code="paused", reason_args={"why": "token refused"})

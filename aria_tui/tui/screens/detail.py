@@ -125,7 +125,7 @@ class DetailScreen(ListingScreen):
 
 def _pretty(payload: str) -> list[str]:
     """JSON with indentation; a text that isn't JSON as it is."""
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, RecursionError):
         payload = json.dumps(json.loads(payload), ensure_ascii=False, indent=2)
     return payload.split("\n")
 

@@ -32,14 +32,14 @@ class PayloadForm(FormScreen):
     def fields(self) -> Iterator[tuple[str, Widget]]:
         try:
             text = json.dumps(json.loads(self._item.payload), ensure_ascii=False, indent=2)
-        except ValueError:
+        except (ValueError, RecursionError):
             text = self._item.payload
         yield _("Payload"), BlockInput(self.draft().get("payload", text), id="payload", enter_saves=False)
 
     def begin(self, values: dict[str, Any]) -> asyncio.Task[WriteResult] | None:
         try:
             payload = json.loads(values["payload"])
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput([FieldError(_("payload"), _("is not JSON: {why}").format(why=error))]) from None
         if not isinstance(payload, dict):
             raise InvalidInput([FieldError(_("payload"), _("must be a JSON object"))])

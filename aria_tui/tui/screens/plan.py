@@ -37,13 +37,10 @@ class PlanScreen(ListingScreen):
         rows: list[tuple[str | None, Line]] = []
         for operation in self._plan["operations"]:
             numbers = ", ".join(f"#{n}" for n in operation["from"])
-            payload = operation["payload"]
-            changes = payload.get("changes") or {}
-            gist = payload.get("title") or payload.get("content") or changes.get("title") or payload.get("date") or ""
             line = (
                 fit(operation_word(str(operation["operation"])), 15),
                 fit(numbers, 16, "dim"),
-                say(str(gist or operation.get("entity", ""))),
+                say(_gist(operation["payload"]) or str(operation.get("entity", ""))),
             )
             rows.append((None, line))
         if not rows:
@@ -54,3 +51,12 @@ class PlanScreen(ListingScreen):
         return rows
 
     do_plan_close = ListingScreen.do_close
+
+
+def _gist(payload: Any) -> str:
+    """What a person knows the operation by; empty for what another program put into the queue in a form of its own."""
+    if not isinstance(payload, dict):
+        return ""
+    changes = payload.get("changes")
+    title = changes.get("title") if isinstance(changes, dict) else None
+    return str(payload.get("title") or payload.get("content") or title or payload.get("date") or "")

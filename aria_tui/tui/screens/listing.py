@@ -67,7 +67,7 @@ class ListingScreen(AriaScreen):
         if not self.is_attached or not self.query(RowList):
             return
         rows = self.query_one(RowList)
-        lines: list[tuple[str | None, Line]] = []
+        lines: Sequence[tuple[str | None, Line | Later]] = []
         with self.aria.guard(f"drawing {self.PLACE}"):  # what can't be drawn must not end the program
             self.query_one(_Page).name_it(*self.heading())
             lines = self.rows_for(max(20, rows.size.width - 2))

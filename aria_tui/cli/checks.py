@@ -123,6 +123,9 @@ def queue() -> Iterator[Check]:
     if not file.exists():
         yield ok("queue", _("empty: nothing was written yet"))
         return
+    if not file.is_file():
+        yield problem("queue", f"{file}: {_('can not be written')}", _("move that file away, or set ARIA_HOME"))
+        return
     try:
         connection = sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True, timeout=5)
     except sqlite3.Error as error:

@@ -172,6 +172,31 @@ def test_a_configuration_that_is_shut_in_a_home_of_the_user_s_is_an_error_and_no
     assert done.status == 2 and "config.toml: can't be read: Permission denied" in done.err, done
 
 
+@pytest.mark.case("S05")
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a device", "a link to nowhere"])
+def test_something_else_at_the_file_s_place_is_told_at_once(aria: Aria, kind: str) -> None:
+    aria.home.mkdir(mode=0o700)
+    match kind:
+        case "a folder":
+            aria.queue_file.mkdir()
+        case "a pipe":
+            os.mkfifo(aria.queue_file)
+        case "a device":
+            aria.queue_file.symlink_to("/dev/null")
+        case _:
+            aria.queue_file.symlink_to(aria.root / "nowhere" / "queue.db")
+    reason = "No such file or directory" if kind == "a link to nowhere" else "it is no file"
+    done = aria("task", "add", "words worth keeping", "--offline")
+    assert (done.status, done.out) == (1, ""), done
+    assert f"not saved: {reason} ({aria.queue_file}); " in done.err and "words worth keeping\n" in done.err, done
+    done = aria("queue")
+    assert done.status == 1 and f"queue unavailable: {aria.queue_file}: {reason}" in done.err, done
+    short = aria("status", "--short")
+    assert (short.status, short.out) == (1, "⚠\n") and reason in short.err, short
+    if kind != "a link to nowhere":
+        assert f"{aria.queue_file}: can not be written" in aria("doctor").out
+
+
 def on_network(aria: Aria) -> Aria:
     """The program where the system's table of mounts says that all of it is a network file system."""
     only_root("mount")

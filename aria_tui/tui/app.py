@@ -24,6 +24,7 @@ from textual.worker import Worker
 
 from aria_tui import locale, paths
 from aria_tui.clean import visible
+from aria_tui.complaints import in_words
 from aria_tui.config import Config
 from aria_tui.errors import AriaError
 from aria_tui.locale import _
@@ -197,7 +198,7 @@ class AriaApp(Doors):
         try:
             yield
         except AriaError as error:
-            self.toast(str(error), "error")
+            self.toast(in_words(error), "error")
         except Exception as error:
             log.exception("unexpected error in %s", what)
             where = self.home / "log" / "aria.log"

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from aria_tui.complaints import in_words
 from aria_tui.errors import AriaError
 from aria_tui.locale import _
 
@@ -56,7 +57,7 @@ class Captures:
                 drafts.put(draft_key, values)
             with self._app.guard("write"):
                 if isinstance(error, AriaError):
-                    self._app.toast(_("{error}; the text is kept").format(error=error), "error")
+                    self._app.toast(_("{error}; the text is kept").format(error=in_words(error)), "error")
                 else:
                     raise error
 

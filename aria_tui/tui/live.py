@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from aria_tui.complaints import in_words
 from aria_tui.errors import AriaError, HubUnavailable
 from aria_tui.models import HubStatus, InsightList, QueueStatus, SyncFinished, SyncProgress, TaskList, TaskView
 
@@ -206,9 +207,9 @@ class Live:
             try:
                 self.tasks = await assistant.waiting_tasks()
             except AriaError as inner:
-                self.tasks, self.tasks_error = TaskList(), str(inner)
+                self.tasks, self.tasks_error = TaskList(), in_words(inner)
         except AriaError as error:
-            self.tasks, self.tasks_error = TaskList(), str(error)
+            self.tasks, self.tasks_error = TaskList(), in_words(error)
         self.tell("tasks")
 
     async def _read_queue(self) -> None:
@@ -231,7 +232,7 @@ class Live:
             self.insights = await self.assistant.list_insights(last_seen=True, drain=False)
             self.insights_problem = ""
         except AriaError as error:
-            self.insights_problem = str(error)
+            self.insights_problem = in_words(error)
         self.tell("insights")
 
     def shown_tasks(self) -> tuple[TaskView, ...]:

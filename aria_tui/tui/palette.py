@@ -6,11 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.binding import BindingType
-from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider, SearchIcon
+from textual.widgets.option_list import Option
 
 from aria_tui.locale import _
 from aria_tui.tui.bindings import leaving
 from aria_tui.tui.commands import COMMANDS, Command, keys_of, shown_key
+from aria_tui.tui.content import content
 
 if TYPE_CHECKING:
     from aria_tui.tui.app import AriaApp
@@ -47,6 +49,21 @@ class Palette(CommandPalette):
     """Every command that works here."""
 
     BINDINGS: ClassVar[list[BindingType]] = [leaving()]
+
+    def on_mount(self) -> None:
+        self.query_one(SearchIcon).icon = "/"  # no terminal lacks it, or draws it wider
+
+    def _start_no_matches_countdown(self, search_value: str) -> None:
+        """As Textual's, which says it in English only."""
+        self._stop_no_matches_countdown()
+
+        def show() -> None:
+            if search_value:
+                words = content(_("no command has all of this"))
+                self.query_one(CommandList).add_option(Option(words, disabled=True, id=self._NO_MATCHES))
+            self._list_visible = bool(search_value)
+
+        self._no_matches_timer = self.set_timer(self._NO_MATCHES_COUNTDOWN, show)
 
     def _action_command_list(self, action: str) -> None:
         """Textual's list has no lines to move over on a screen without room for one, and would raise."""

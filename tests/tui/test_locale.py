@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from aria_tui import locale
+from aria_tui.errors import NotFound
 from aria_tui.locale import catalogue, formats
-from tests.tui.conftest import configured
+from tests.tui.conftest import configured, until
 
 
 def fields(text: str) -> set[str]:
@@ -94,3 +95,27 @@ async def test_the_dashboard_speaks_portuguese(dashboard: Any) -> None:
         await running.sees("Resumo", "Tarefas", "Fila", "Hub fora do ar", "1 à espera", "Sincronizar", "s sincronizar")
         await running.keys("t")
         await running.sees("Nova tarefa", "Título", "Prazo")
+
+
+async def test_errors_and_the_toolkit_s_own_words_are_portuguese_too(dashboard: Any) -> None:
+    locale.use("pt_BR")
+    async with dashboard(config=configured(away=True)) as running:
+        running.app.live.assistant.queue_retry = _fails(NotFound("there is no operation #7 in the queue"))
+        await running.keys("4", "A")
+        await running.told("não há operação #7 na fila")
+        await running.keys("ctrl+p")
+        await until(lambda: running.app.screen.query("CommandInput"), "the palette")
+        await running.text("zzzz")
+        await running.sees("nenhum comando tem tudo isso")
+        await running.keys("escape", "c")
+        await until(lambda: running.app.screen.query("#url"), "the form")
+        running.app.screen.query_one("#url").value = "http://me:secret@127.0.0.1:1"
+        await running.keys("ctrl+s")
+        await running.sees("o url do Hub tem um nome de usuário ou senha")
+
+
+def _fails(error: Exception) -> Any:
+    async def call(*_arguments: Any) -> None:
+        raise error
+
+    return call

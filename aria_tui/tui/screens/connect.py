@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from textual.widget import Widget
 
+from aria_tui.complaints import in_words as said
 from aria_tui.config import Config
 from aria_tui.errors import AriaError
 from aria_tui.hub._reasons import in_words
@@ -67,7 +68,7 @@ class ConnectForm(FormScreen):
             keys: dict[str, str | bool] = {"url": url, **({"token": token} if token else {})}
             self.aria.new_config = await asyncio.to_thread(config_file.save, file, "hub", keys)
         except AriaError as error:
-            self.show_error(str(error))
+            self.show_error(said(error))
             return
         finally:
             if self.is_attached:

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widget import Widget
 
+from aria_tui.complaints import sentence
 from aria_tui.locale import _, formats
 from aria_tui.tui.bindings import bindings
 from aria_tui.tui.messages import PaneWanted
@@ -117,7 +118,7 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
 
     def draw_banner(self) -> None:
         """What must be known before all else, or nothing."""
-        self.query_one(Banner).say(self.aria.live.banner)
+        self.query_one(Banner).say(" · ".join(sentence(text) for text in self.aria.live.banner.split(" · ")))
 
     def _opened(self) -> None:
         """The assistant is there: what needed it begins."""

@@ -15,6 +15,7 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets._input import Input
 
+from aria_tui.complaints import in_words
 from aria_tui.errors import AriaError, InvalidInput
 from aria_tui.locale import _
 from aria_tui.models import WriteResult
@@ -172,7 +173,7 @@ class FormScreen(ModalScreen[None]):
         try:
             write = self.begin(values)
         except InvalidInput as error:
-            self.show_error(invalid_words(error))
+            self.show_error(in_words(error))
             return
         if write is None:
             self._gone()
@@ -204,7 +205,7 @@ class FormScreen(ModalScreen[None]):
             with self.aria.guard("form"):
                 if not isinstance(problem, AriaError):
                     raise problem
-            self.show_error(invalid_words(problem) if isinstance(problem, InvalidInput) else str(problem))
+            self.show_error(in_words(problem))
             return
         if not write.done():
             self.aria.captures.follow(write, type(self), self.draft_key, values)
@@ -227,11 +228,6 @@ class FormScreen(ModalScreen[None]):
             elif isinstance(field, Input):
                 field.value = ""
         self.aria.drafts.put(self.draft_key, None)
-
-
-def invalid_words(error: InvalidInput) -> str:
-    """Field errors as a person reads them."""
-    return "; ".join(f"{e.field.removeprefix('changes.')}: {e.message}" if e.field else e.message for e in error.errors)
 
 
 class LastWord(Suggester):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual import on
 
+from aria_tui.complaints import in_words, sentence
 from aria_tui.errors import AriaError
 from aria_tui.locale import _, formats, ngettext
 from aria_tui.models import QueueItem, SyncFinished
@@ -53,7 +54,7 @@ class QueueCommands(AriaScreen):
             self._pages,
             self._revision,
             self.now.replace(second=0, microsecond=0),
-            live.queue_problem,
+            sentence(live.queue_problem),
         )
         self.queue_pane.update_state(state)
 
@@ -200,7 +201,7 @@ class QueueCommands(AriaScreen):
                 if isinstance(event, SyncFinished):
                     finished = event
         except AriaError as error:
-            self.aria.toast(str(error), "error")
+            self.aria.toast(in_words(error), "error")
         finally:
             self._own_sync = False
             if live.sync is not None and live.sync.own:

@@ -59,7 +59,7 @@ def explain(error: Exception, path: Path) -> tuple[str, str]:
         return "the file system does not lock files", ELSEWHERE
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _no_space(path)):
         return "disk full", "free some space and save again"
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113 - which raise nothing
         return "it is no file", "move it away, or set ARIA_HOME"
     reasons = {
         sqlite3.SQLITE_BUSY: ("another program holds the queue's lock", "close it, or see `aria doctor`"),

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.aria import Aria
+from tests.helpers.aria import Aria, today
 from tests.helpers.hub import HubProcess
-from tests.helpers.proxy import FaultProxy
+from tests.helpers.proxy import FaultProxy, RawServer, answer
 from tests.helpers.tmux import Tmux
 from tests.helpers.waiting import wait_until
 
@@ -140,6 +140,57 @@ def test_late_answers_while_screens_come_and_go(
     log = (aria.home / "log" / "aria.log").read_text()
     assert "Traceback" not in log and "ERROR" not in log, log
     assert json.loads((aria.home / "drafts.json").read_text())["task"]["title"] == "typed while late answers come"
+
+
+DAY = f"{today():%Y%m%d}"
+EVENTS = [f"UID:{name}\r\nSUMMARY:{name}\r\nDTSTART:{DAY}T15{minute}00Z" for name, minute in (("One", 10), ("Two", 20))]
+
+
+def calendar(*events: str, head: str = "") -> bytes:
+    body = "".join(f"BEGIN:VEVENT\r\n{event}\r\nEND:VEVENT\r\n" for event in events)
+    return f"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//test//EN\r\n{head}{body}END:VCALENDAR\r\n".encode()
+
+
+@pytest.mark.case("C05")
+def test_a_feed_that_goes_bad_under_an_open_screen(
+    aria: Aria, raw_server: Callable[..., RawServer], terminal: Callable[..., Tmux]
+) -> None:
+    """Cases C05: what is good of a feed, else its last good copy with its age, and never an empty day."""
+    good = calendar(*EVENTS)
+    broken = calendar("UID:x\r\nSUMMARY:Broken\r\nDTSTART:never", *EVENTS)
+    now = answer(200, good, "text/calendar")
+    server = raw_server(lambda _: now)
+    aria.home.mkdir(mode=0o700)
+    (aria.home / "config.toml").write_text(
+        f'{NO_SOURCES}[calendar]\nsources = [{{ url = "{server.url}/secret-address.ics" }}]\n'
+    )
+    (aria.home / "session.json").write_text('{"pane": "briefing"}')
+    screen = terminal(120, 40).run(aria)
+    screen.wait_for("12:10  One", "12:20  Two")
+    for status, body, said in (
+        (200, b"<!DOCTYPE html><html>Sign in</html>", "not a calendar (a web page)"),
+        (200, good[:-20], "cut short"),
+        (404, b"", "HTTP 404"),
+        (200, b"", "empty"),
+        (200, b"x" * (20 * 1024 * 1024 + 1), "over 20 MiB"),
+    ):
+        now = answer(status, body, "text/calendar")
+        screen.keys("r")
+        shown = screen.wait_for(said, "12:10  One", "12:20  Two")
+        assert re.search(r"Calendar +as of \d\d:\d\d", shown), "its age"
+        assert "secret-address" not in shown
+    for body, name in (
+        (b"\xef\xbb\xbf" + calendar(EVENTS[0].replace("One", "With a BOM")), "With a BOM"),
+        (calendar(EVENTS[0].replace("One", "Bare LF")).replace(b"\r\n", b"\n"), "Bare LF"),
+        (calendar(EVENTS[0]) + calendar(EVENTS[1].replace("Two", "In the second")), "In the second"),
+        (broken, "1 unreadable"),
+    ):
+        now = answer(200, body, "text/calendar")
+        screen.keys("r")
+        shown = screen.wait_for(name)
+    assert "12:10  One" in shown and "12:20  Two" in shown
+    screen.keys("q")
+    screen.wait_for("exit-status=0")
 
 
 CLOCK = '''

@@ -124,9 +124,9 @@ def test_brackets_are_shown_exactly_wherever_text_gets_to(
         keys(screen, "C-p")
         screen.wait_for("Find a command")
         screen.type(CLICK)
-        screen.wait_for(f"{CLICK} ", "No matches")
+        screen.wait_for(f"{CLICK} ", "no command has")
         keys(screen, "Escape")
-        screen.wait_gone("No matches")
+        screen.wait_gone("no command has")
         leaves(screen)
 
 

@@ -206,10 +206,10 @@ class Mirror:
 
     async def _page(self, client: HubClient, cursor: str | None, timeout: float) -> tuple[list[Any], str, bool]:
         page = await client.get("/api/changes", {"since": cursor}, timeout=timeout)
-        changes = page.get("changes")
-        if not isinstance(changes, list):
-            raise HubUnavailable("not_the_hub", "unexpected answer")
-        return changes, str(page.get("cursor") or ""), bool(page.get("has_more"))
+        changes, after, more = page.get("changes"), str(page.get("cursor") or ""), bool(page.get("has_more"))
+        if not isinstance(changes, list) or (more and after in ("", cursor)):
+            raise HubUnavailable("not_the_hub", "unexpected answer")  # with "more" after the same place: for ever
+        return changes, after, more
 
     async def _write(self, touched: set[tuple[Kind, str]]) -> None:
         """Keeps things as they are now; what is gone is forgotten."""

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from aria_tui.errors import HubUnavailable
 from aria_tui.outbox import connecting
 from tests.outbox.bench import Bench, Home
 
@@ -57,3 +58,26 @@ async def test_a_row_that_is_saved_is_never_told_as_not_saved(home: Home, monkey
     other.close()
     assert (result.status, result.queue_id) == ("queued", 2)
     assert "the queue's lock" in result.message and "not saved" not in result.message
+
+
+@pytest.mark.parametrize("cursor", ["same", ""])
+async def test_a_list_of_changes_that_never_gets_on_is_not_read_for_ever(home: Home, cursor: str) -> None:
+    await home.assistant.create_task("seen")
+    await home.assistant.list_tasks()
+    bodies = Bodies(home)
+    asked = 0
+
+    async def stuck(request: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        answer = await Bodies.handle_async_request(bodies, request)
+        if request.url.path != "/api/changes":
+            return answer
+        asked += 1
+        assert asked < 10
+        own = {name: value for name, value in answer.headers.items() if name.startswith("aria-hub")}
+        return httpx.Response(200, headers=own, json={"changes": [], "cursor": cursor, "has_more": True})
+
+    bodies.handle_async_request = stuck  # type: ignore[method-assign]
+    with pytest.raises(HubUnavailable, match="unexpected answer"):
+        await home.assistant.list_tasks()
+    assert 0 < asked < 10

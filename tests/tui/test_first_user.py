@@ -206,3 +206,30 @@ async def test_no_line_of_the_help_is_cut(dashboard: Any, size: tuple[int, int],
         await until(lambda: len(rows._rows) > 50, "the keys")
         width = rows.text_width
         assert not [n for n in range(len(rows._rows)) if sum(len(p.text) for p in rows._rows.line(n, width)) > width]
+
+
+async def test_a_form_is_saved_cleared_and_closed_by_mouse(dashboard: Any) -> None:
+    async with dashboard() as running:
+
+        async def click(word: str) -> None:
+            lines = running.screen_text.splitlines()
+            y = next(number for number, line in enumerate(lines) if "ctrl+s save" in line)
+            await running.pilot.click(offset=(lines[y].index(word), y))
+
+        async def opened() -> Any:
+            await running.keys("t")
+            await until(lambda: running.app.screen.query("#title") and running.app.focused)
+            await running.sees("ctrl+s save", "→ completes")
+            return running.app.screen
+
+        form = await opened()
+        await running.text("by mouse")
+        await click("clear")
+        await until(lambda: not form.values()["title"], "an empty form")
+        await running.text("kept")
+        await click("close")
+        await until(lambda: running.app.screen is not form, "the form to close")
+        form = await opened()
+        assert form.values()["title"] == "kept"
+        await click("save")
+        await until(lambda: [task.title for task in running.app.live.shown_tasks()] == ["kept"], "the task")

@@ -21,7 +21,8 @@ from aria_tui.locale import _
 from aria_tui.models import WriteResult
 from aria_tui.tui.bindings import bindings, leaving
 from aria_tui.tui.commands import BY_ID, at, keys_of, shown_key
-from aria_tui.tui.content import Piece, content, say
+from aria_tui.tui.content import Line, Piece, content, line_width, say
+from aria_tui.tui.messages import CommandWanted
 from aria_tui.tui.screens.base import HEIGHTS, WIDTHS
 from aria_tui.tui.widgets.bars import TooSmall
 from aria_tui.tui.widgets.block_input import BlockInput
@@ -33,6 +34,28 @@ if TYPE_CHECKING:
 
 PATIENCE = 0.25
 """Seconds that a saved form stays for its outcome, so that an error finds the text where it was typed."""
+
+
+class FormKeys(Lines):
+    """The form's keys; each can be clicked."""
+
+    def __init__(self) -> None:
+        super().__init__(id="form-keys")
+        self._keys: list[tuple[str, Line]] = []
+
+    def show_keys(self, keys: list[tuple[str, Line]], completes: str) -> None:
+        """Draws them, by command id; and the arrow that takes what a field offers, where one does."""
+        self._keys = keys
+        arrow: Line = (Piece("→", "key"), say(f" {completes}")) if completes else ()
+        self.show(((*(piece for _id, pieces in keys for piece in pieces), *arrow),))
+
+    def on_click(self, event: events.Click) -> None:
+        at = 0
+        for name, pieces in self._keys:
+            at += line_width(pieces)
+            if event.x < at:
+                self.post_message(CommandWanted(name))
+                return
 
 
 class FormScreen(ModalScreen[None]):
@@ -92,7 +115,7 @@ class FormScreen(ModalScreen[None]):
                         if (hint := self.hint_for(field)) is not None:
                             yield hint
             yield Paragraph(self._error, "bad", most=4, id="form-error")
-            yield Lines(id="form-keys")
+            yield FormKeys()
         yield TooSmall(classes="too-small")
 
     def hint_for(self, field: Widget) -> Widget | None:
@@ -100,11 +123,13 @@ class FormScreen(ModalScreen[None]):
         return None
 
     def on_mount(self) -> None:
-        keys = []
-        for command in at("form"):
-            if found := keys_of(command, self.aria.remapped):
-                keys += [Piece(shown_key(found[0]), "key"), say(f" {_(command.label)}  ")]
-        self.query_one("#form-keys", Lines).show((tuple(keys),))
+        keys: list[tuple[str, Line]] = [
+            (command.id, (Piece(shown_key(found[0]), "key"), say(f" {_(command.label)}  ")))
+            for command in at("form")
+            if (found := keys_of(command, self.aria.remapped))
+        ]
+        completes = any(field.suggester is not None for field in self.query(Input))
+        self.query_one(FormKeys).show_keys(keys, _("completes") if completes else "")
         self.call_after_refresh(self._listen)
 
     # What is typed before the first field is there, or while a save is under way, is kept and typed afterwards.

@@ -17,6 +17,8 @@ _PLAIN = re.compile(r"[\x20-\x7e\xa0-\xac\xae-\u02ff\u0370-\u0377\u037a-\u037f\u
 _JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb][\u1100-\u11ff\ua960-\ua97c\uac00-\ud7fb]*")
 _ZWJ = "\u200d"
 _DOTTED_CIRCLE = "\u25cc"
+_MOST_MARKS = 8
+"""On one character; no language has more, and a pile of them reaches into the lines above."""
 
 # Symbols that became two cells wide in a later Unicode, or are drawn so by some: terminals disagree about them.
 # So they do about the tone marks beside a wide letter.
@@ -35,7 +37,8 @@ def visible(text: str, *, newlines: bool = False) -> str:
     (ESC by ␛), C1, bidi and zero-width characters, line separators and lone surrogates by U+FFFD.
 
     Joined emoji, and emoji with a skin tone or a variation selector, become their first character; a flag its two
-    letters. With ``newlines`` a line feed stays (CR LF counts as one); else it is shown as ␊.
+    letters. Of a pile of marks the first few stay, and U+FFFD stands for the rest. With ``newlines`` a line feed stays
+    (CR LF counts as one); else it is shown as ␊.
     """
     if _PLAIN.match(text):
         return text
@@ -84,12 +87,17 @@ def _visible_line(line: str) -> str:
     if _PLAIN.match(line):
         return line
     shown: list[str] = []
-    index, count = 0, len(line)
+    index, count, marks = 0, len(line), 0
     while index < count:
         character = line[index]
         index += 1
         stand_in = _stand_in(character)
-        if not shown and _width(stand_in) == 0:
+        marks = 0 if _width(stand_in) else marks + 1
+        if marks > _MOST_MARKS:
+            if marks == _MOST_MARKS + 1:
+                shown.append(REPLACEMENT)
+            continue
+        if not shown and marks:
             shown.append(_DOTTED_CIRCLE)  # else the mark would sit on whatever stands before the text
         shown.append(stand_in)
         if stand_in == character:

@@ -57,6 +57,9 @@ def test_any_text_is_harmless_and_cut_within_its_cells(text: str) -> None:
         ("🇧🇷", "BR"),
         ("1\ufe0f\u20e3", "1"),
         ("\u1112\u1161\u11ab", "한"),
+        ("e" + "\u0301" * 8 + "!", "e" + "\u0301" * 8 + "!"),
+        ("e" + "\u0301" * 500 + "!", "e" + "\u0301" * 8 + "\ufffd!"),
+        ("\u0301" * 500, "◌" + "\u0301" * 8 + "\ufffd"),
     ],
 )
 def test_what_is_shown(text: str, shown: str) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from aria_tui.clean import cell_width, cut, visible, visible_each
+from aria_tui.clean import ELLIPSIS, cell_width, cut, visible, visible_each
 
 __all__ = [
     "Line", "Piece", "between", "cell_width", "content", "cropped", "cut", "fit", "line_width", "say", "visible",
@@ -38,7 +38,8 @@ def fit(text: str, width: int, style: str = "", *, right: bool = False) -> Piece
     """Text cut, by cells, to exactly ``width``, with an ellipsis where it was cut and spaces where it is short."""
     if width <= 0:
         return Piece("", style)
-    text = text[: 4 * width + 64]  # a megabyte in a row costs no more than what is seen of it
+    if len(text) > (most := 4 * width + 64):
+        text = f"{text[:most]}{ELLIPSIS}"  # a megabyte in a row costs no more than what is seen of it
     shown = cut(visible(text), width)
     pad = " " * max(0, width - cell_width(shown))
     return Piece(pad + shown if right else shown + pad, style)

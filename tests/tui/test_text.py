@@ -82,6 +82,12 @@ def test_fitted_text_takes_exactly_its_cells(text: str, width: int) -> None:
         assert cell_len(fit(text, width, right=right).text) == width
 
 
+@pytest.mark.case("T03")
+@pytest.mark.parametrize("unseen", ["\u0301", "\ufe0f", "\u0903"])
+def test_what_stands_behind_much_that_has_no_width_is_told_by_an_ellipsis(unseen: str) -> None:
+    assert "…" in fit(f"a{unseen * 5000}b", 20).text
+
+
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(st.text(max_size=12), max_size=5), st.integers(0, 40))
 def test_lines_are_cut_to_their_room(texts: list[str], width: int) -> None:

@@ -78,16 +78,18 @@ def _queue(data: dict[str, Any], now: datetime) -> Lines:
 
 
 def _calendar(data: dict[str, Any], now: datetime) -> Lines:
+    """A day without events is only said to be one where all of the calendar was read."""
+    whole = not data.get("partial")
     lines: list[tuple[Any, ...]] = [
         (event_line(event, now.date(), now), "mark" if event["now"] else "plain") for event in data["today"]
     ]
-    if not lines:
+    if not lines and whole:
         lines.append((_("No events today"),))
     tomorrow = now.date() + timedelta(days=1)
     if data["tomorrow"]:
         lines.append((_("Tomorrow"),))
         lines += [(event_line(event, tomorrow, now), "plain", 1) for event in data["tomorrow"]]
-    else:
+    elif whole:
         lines.append((_("No events tomorrow"),))
     return lines
 

@@ -92,7 +92,11 @@ def block_of(section: Section, now: datetime, hub: dict[str, Any] | None = None)
     lines: tuple[Line, ...] = ()
     if section.data:
         try:
-            data = section.data | {"hub": hub or {}} if section.name == "queue" else section.data
+            more: dict[str, dict[str, Any]] = {
+                "queue": {"hub": hub or {}},
+                "calendar": {"partial": section.state == "partial"},
+            }
+            data = section.data | more.get(section.name, {})
             lines = tuple(Line(*parts) for parts in make(data, now))
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError):
             lines = (Line(_("can't be shown: the data has another form"), "problem"),)

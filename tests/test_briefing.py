@@ -567,6 +567,17 @@ async def test_in_portuguese_counts_and_the_first_line_are_grammatical() -> None
         locale.use("en")
 
 
+@pytest.mark.parametrize(("state", "said"), [("ok", True), ("partial", False)])
+async def test_no_events_is_only_said_of_a_calendar_that_was_read_whole(state: Any, said: bool) -> None:
+    data = {"today": [], "tomorrow": [], "unreadable": 0, "too_large": 0}
+    reason = "" if said else "Work: HTTP 404"
+    made = Made("calendar", Section(name="calendar", state=state, reason=reason, data=data))
+    doc = await gathered(Readings(), sources=[made])
+    text = briefing.render_text(doc)
+    assert ("No events today" in text, "No events tomorrow" in text, "HTTP 404" in text) == (said, said, not said)
+    assert briefing.as_data(doc)["sections"]["calendar"]["data"] == data
+
+
 async def test_data_of_another_form_is_said_and_breaks_nothing() -> None:
     names = ("calendar", "projects", "docker", "finance")
     odd = [Made(name, Section(name=name, state="ok", data={"odd": 1})) for name in names]

@@ -29,10 +29,10 @@ def context(data: Data, scene: Scene) -> list[Line]:
 
 
 def calendar(data: Data, scene: Scene) -> list[Line]:
-    """Today's events, then tomorrow's; how many could not be read."""
+    """Today's events, then tomorrow's; how many could not be read. Without all of it nothing is said of none."""
     lines: list[Line] = []
     today, tomorrow = data.get("today") or [], data.get("tomorrow") or []
-    if not today and "today" in data:
+    if not today and "today" in data and not data.get("partial"):
         lines.append((say("  " + _("no events today"), "dim"),))
     lines += [_event(event, scene, "") for event in today]
     lines += [_event(event, scene, _("tomorrow") + ": ") for event in tomorrow]

@@ -87,8 +87,9 @@ def body(section: Section, scene: Scene) -> list[Line]:
     if not section.data:
         return lines
     draw = _DRAW.get(section.name)
+    data = section.data | ({"partial": section.state == "partial"} if section.name == "calendar" else {})
     try:
-        lines += draw(section.data, scene) if draw is not None else _unknown(section.data, scene)
+        lines += draw(data, scene) if draw is not None else _unknown(section.data, scene)
     except _OTHER_FORM:
         # A section stored by another version, or made by somebody's own source: shown as far as it was understood.
         lines.append((say("  " + _("this section has another form than expected"), "warn"),))

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from aria_tui.errors import AriaError
 
-INTERRUPTED = 130
-"""What a shell expects of a program that Ctrl-C ended: 128 + SIGINT."""
-
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command. Never raises: whatever goes wrong is a sentence on standard error and a status."""
@@ -25,7 +22,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         status = _run(arguments)
     except KeyboardInterrupt:
-        status = INTERRUPTED
+        status = interrupts.status()
     return output.finish(status)
 
 
@@ -91,6 +88,7 @@ def _explain(error: AriaError, args: argparse.Namespace | None) -> None:
 def _wait_for(coroutine: Coroutine[Any, Any, int]) -> int:
     import asyncio
 
+    interrupts.heed_the_end()
     return asyncio.run(coroutine) or 0
 
 

@@ -6,6 +6,7 @@ import argparse
 from importlib import import_module
 from importlib.util import find_spec
 
+from aria_tui.cli import interrupts
 from aria_tui.cli.parser import SubParsers, add_command, help_of
 from aria_tui.errors import AriaError
 from aria_tui.locale import _
@@ -23,8 +24,7 @@ def add_parser(subparsers: SubParsers) -> None:
 def _run(args: argparse.Namespace) -> int:
     if find_spec("mcp") is None:
         raise AriaError(_("the tools for an assistant need the mcp extra: pip install 'aria-tui[mcp]'"))
-    # by name: neither of the two faces depends on the other
-    status: int = import_module("aria_tui.mcp_server").serve(
-        url=getattr(args, "hub_url", None), token_file=getattr(args, "hub_token_file", None)
-    )
+    server = import_module("aria_tui.mcp_server")  # by name: neither of the two faces depends on the other
+    interrupts.heed_the_end()
+    status: int = server.serve(url=getattr(args, "hub_url", None), token_file=getattr(args, "hub_token_file", None))
     return status

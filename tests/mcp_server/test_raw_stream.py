@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import sqlite3
 import subprocess
 import threading
@@ -358,3 +359,23 @@ def test_the_end_in_the_middle_of_a_line_and_of_a_flood(aria: Aria, start: Start
     assert len(acknowledged) <= rows <= 40
     if rows:
         assert_whole(aria, rows)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_leaves_no_process(aria: Aria, start: Start, number: signal.Signals) -> None:
+    """An assistant's program may not close the input, and end the server from outside."""
+    aria.home.mkdir()
+    tools, marker, folder = aria.root / "bin", aria.root / "asked", aria.root / "projects" / "one"
+    tools.mkdir()
+    (tools / "git").write_text(f"#!/bin/sh\n: >'{marker}'\nsleep 600 &\nwait\n")
+    (tools / "git").chmod(0o755)
+    (folder / ".git").mkdir(parents=True)
+    (aria.home / "config.toml").write_text(f'[projects]\nroots = ["{folder.parent}"]\n')
+    server = start(PATH=f"{tools}:{os.environ['PATH']}")
+    assert server.call("aria_create_task", title="kept", offline=True)["status"] == "queued"
+    server.ask("aria_scan_projects")
+    wait_until(marker.exists, PATIENT, "it was asked")
+    server.running.process.send_signal(number)
+    assert server.running.process.wait(PATIENT) == 128 + number
+    wait_until(lambda: not processes_of(str(folder)), PROMPT, "no process is left")
+    assert_whole(aria, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -130,3 +131,23 @@ def test_the_dashboard_says_in_time_that_the_slow_one_timed_out(
     screen.wait_for(SLOW, "timed out")
     assert TIMED_OUT - 0.5 <= time.time() - watched.began <= TIMED_OUT + 2.0
     wait_until(lambda: not watched.left(), LEFT, "its git is gone")
+
+
+@pytest.mark.parametrize(
+    ("number", "ignored"),
+    [(signal.SIGTERM, False), (signal.SIGHUP, False), (signal.SIGINT, False), (signal.SIGTERM, True)],
+)
+def test_a_command_that_is_ended_from_outside_leaves_nothing(
+    aria: Aria, watched: Watched, number: signal.Signals, ignored: bool
+) -> None:
+    """A closed terminal, a supervisor: the same as Ctrl-C. A shell's job in the background ignores Ctrl-C itself."""
+    command = aria.command
+    if ignored:
+        aria.command = ("sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command)
+    running = aria.start("projects", "--json")
+    wait_until(lambda: any("sleep" in words for words in watched.left()), 20, "the slow one is being read")
+    if ignored:
+        running.process.send_signal(signal.SIGINT)
+    running.process.send_signal(number)
+    assert running.wait(LEFT).status == 128 + number
+    wait_until(lambda: not watched.left(), LEFT, "no process is left")

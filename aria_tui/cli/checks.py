@@ -143,7 +143,7 @@ def queue() -> Iterator[Check]:
 
 
 def _sound(connection: sqlite3.Connection, file: Path) -> Iterator[Check]:
-    from aria_tui.outbox.schema import MIGRATIONS
+    from aria_tui.outbox.schema import COLUMNS, MIGRATIONS, misfit
 
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     known = len(list(MIGRATIONS.glob("[0-9]*.sql")))
@@ -152,6 +152,8 @@ def _sound(connection: sqlite3.Connection, file: Path) -> Iterator[Check]:
         yield problem("queue", words.format(file=file, version=version, known=known), _("update this program"))
         return
     verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if verdict == "ok":
+        verdict = misfit(version, [row[1] for row in connection.execute(COLUMNS)]) or verdict
     if verdict != "ok":
         yield problem("queue", f"{file}: {verdict}", _("any command that writes sets it aside and saves its rows"))
         return

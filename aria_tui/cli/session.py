@@ -34,11 +34,19 @@ async def opened(args: argparse.Namespace) -> AsyncIterator[Assistant]:
     from aria_tui.assistant import Assistant
 
     assistant = await Assistant.open(load_config(args), origin="cli")
+    told = None
     try:
-        if assistant.queue_notice:
-            from aria_tui.cli import output
-
-            output.complain(assistant.queue_notice)
+        told = _tell(assistant, None)
         yield assistant
     finally:
+        _tell(assistant, told)  # what was only met while the command read the file
         await assistant.close()
+
+
+def _tell(assistant: Assistant, told: str | None) -> str | None:
+    """Tells what there is to know of the queue's file, once."""
+    if (notice := assistant.queue_notice) and notice != told:
+        from aria_tui.cli import output
+
+        output.complain(notice)
+    return notice

@@ -161,7 +161,10 @@ def _hold(path: Path) -> sqlite3.Connection:
 
 def _sound(holder: sqlite3.Connection) -> bool:
     try:
-        return holder.in_transaction and holder.execute("PRAGMA integrity_check(1)").fetchone() == ("ok",)
+        if not holder.in_transaction or holder.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+            return False
+        version = holder.execute("PRAGMA user_version").fetchone()[0]
+        return schema.misfit(version, [row[1] for row in holder.execute(schema.COLUMNS)]) is None
     except (sqlite3.Error, UnicodeDecodeError) as error:
         if is_damage(error):
             return False

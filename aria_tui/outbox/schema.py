@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 import aiosqlite
@@ -13,6 +14,7 @@ from aria_tui.errors import NewerVersion, QueueUnavailable
 from aria_tui.outbox.faults import ELSEWHERE, Damaged, network_file_system
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+COLUMNS = "PRAGMA table_info(queue)"
 CHECKED_BYTES = 2 * 1024 * 1024
 """Files up to this size are checked whole when they are opened; larger ones by what is read of them."""
 
@@ -109,6 +111,7 @@ async def _migrate(connection: aiosqlite.Connection) -> None:
     await connection.execute("BEGIN IMMEDIATE")
     try:
         version = await _one(connection, "PRAGMA user_version")
+        await _fits(connection, version)
         for number, file in enumerate(_migrations(), 1):
             if number > version:
                 for statement in statements(file.read_text(encoding="utf-8")):
@@ -119,6 +122,19 @@ async def _migrate(connection: aiosqlite.Connection) -> None:
         if connection.in_transaction:
             await connection.execute("ROLLBACK")
         raise
+
+
+async def _fits(connection: aiosqlite.Connection, version: int) -> None:
+    if wrong := misfit(version, [row[1] for row in await connection.execute_fetchall(COLUMNS)]):
+        raise Damaged(wrong)
+
+
+def misfit(version: int, columns: Sequence[str]) -> str | None:
+    """Why a file that is sound to SQLite is none that this program can go on with: its number and its table disagree,
+    as after ``.dump``, which bears no number."""
+    if version and not columns:
+        return "its table of rows is gone"
+    return "its schema's number is gone" if not version and "op_id" in columns else None
 
 
 def build(connection: sqlite3.Connection) -> None:

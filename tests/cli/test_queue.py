@@ -202,3 +202,18 @@ def test_what_is_meant_for_another_hub_is_held_until_it_is_adopted(online: Aria,
     assert online("task", "list", "--json").ok().json["tasks"][0]["title"] == "for here"
     assert hub.all("tasks") == []
     assert online("queue", "verify", "--json").status in (0, 1)
+
+
+def test_damage_that_is_met_in_the_middle_of_a_command_is_told_by_it(aria: Aria) -> None:
+    """That nothing waits is never shown without the banner, not even by the command that finds it out (S04)."""
+    import sqlite3
+
+    aria("insight", "add", "x", "--offline").ok()
+    connection = sqlite3.connect(aria.queue_file)
+    connection.execute("DROP TABLE queue")
+    connection.close()
+    looked = aria("doctor")
+    assert looked.status == 1 and "its table of rows is gone" in looked.out
+    for _ in range(2):
+        done = aria("queue").ok()
+        assert done.out.startswith("QUEUE: 0 waiting") and done.err.count("The queue file was damaged") == 1, done

@@ -219,3 +219,25 @@ async def test_random_damage_never_stops_the_program(tmp_path: Path, seed: int) 
 
 def test_old_shape_is_what_it_says() -> None:
     assert "AUTOINCREMENT" in OLD_SHAPE
+
+
+@pytest.mark.parametrize("kind", ["dump", "no table"])
+async def test_a_sound_file_whose_number_and_table_disagree_is_set_aside(tmp_path: Path, kind: str) -> None:
+    """``.dump`` bears no user_version: what is made of it looks like an old file with the columns of today."""
+    await filled(tmp_path, 5)
+    file = tmp_path / "queue.db"
+    db = sqlite3.connect(file)
+    if kind == "dump":
+        dump = "\n".join(db.iterdump())
+        file.unlink()
+        restored = sqlite3.connect(file)
+        restored.executescript(dump.replace("DELETE FROM sqlite_sequence;", ""))
+        restored.close()
+    else:
+        db.execute("DROP TABLE queue")
+    db.close()
+    listed, notice, assistant = await reopened(tmp_path)
+    assert len(aside(tmp_path)) == 1 and str(aside(tmp_path)[0]) in notice
+    assert kind != "dump" or len(listed) == 5
+    assert (await assistant.capture_insight("new", offline=True)).status == "queued"
+    await assistant.close()

@@ -12,9 +12,11 @@ from msgspec.structs import replace
 
 from aria_tui.briefing import render_markdown
 from aria_tui.locale import formats
+from aria_tui.tui.screens import briefing_commands
 from aria_tui.tui.wallclock import local_now
 from tests.helpers.aria import Aria
-from tests.tui.conftest import until
+from tests.helpers.hub import HubProcess
+from tests.tui.conftest import configured, until
 from tests.tui.test_terminal import Pty
 
 
@@ -51,6 +53,36 @@ async def test_days_are_walked_and_two_of_them_compared(dashboard: Any) -> None:
         await running.sees(" today ─╮", "Tasks  1 open")
         await running.keys("right_square_bracket")
         await running.told("this is today's briefing")
+
+
+async def test_a_morning_without_the_hub_is_queued_once_and_replaces_none_with_it(
+    dashboard: Any, hub: HubProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(briefing_commands, "STORE_AFTER", 0.0)
+    monkeypatch.setattr(briefing_commands, "QUEUE_AFTER", 0.0)
+    config = configured(hub=replace(configured().hub, url=hub.url, token=hub.token))
+    today = local_now().date().isoformat()
+
+    async def kinds(running: Any) -> dict[str, int]:
+        return dict((await running.assistant.queue_status()).by_operation)
+
+    hub.stop()
+    async with dashboard(config=config) as running:
+        await running.sees("QUEUE: 1 waiting")
+        doc = await until(lambda: running.app.screen._doc, "the briefing")
+        await running.app.screen.store(doc, queue=True)
+        assert await kinds(running) == {"store_briefing": 1}
+        hub.start()
+        await until(lambda: running.app.session.get("stored") == today, "the whole one to be stored")
+        stored = await running.assistant.stored_briefing(today)
+        assert {section.name: section.state for section in stored.sections}["tasks"] == "ok"
+        await running.sees("nothing waits")
+    hub.stop()
+    async with dashboard(config=config) as again:
+        doc = await until(lambda: again.app.screen._doc, "the briefing")
+        await until(lambda: again.app.live.hub.state == "offline", "the Hub to be away")
+        await again.app.screen.store(doc, queue=True)
+        assert await kinds(again) == {}
 
 
 async def test_a_stored_day_is_shown_as_it_was(dashboard: Any) -> None:

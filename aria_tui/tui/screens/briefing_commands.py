@@ -19,8 +19,11 @@ from aria_tui.tui.widgets.briefing_pane import BriefingPane, BriefingState
 
 log = logging.getLogger(__name__)
 REACHABLE = ("embedded", "online", "slow")
+AWAY = ("offline", "refused", "not_the_hub")
 STORE_AFTER = 20.0
 """Seconds after a briefing was gathered; leaving by the quit command stores it before that."""
+QUEUE_AFTER = 60.0
+"""Seconds more that a Hub which is away has to come back, before the briefing is queued without its tasks."""
 
 
 class BriefingCommands(AriaScreen):
@@ -43,7 +46,8 @@ class BriefingCommands(AriaScreen):
     _gathering = False
     _folded: frozenset[str] = frozenset()
     _extra: tuple[str, ...] = ()
-    _stored: set[tuple[str, str]] = set()  # noqa: RUF012 - one dashboard a program
+    _stored: frozenset[tuple[str, str, bool]] = frozenset()
+    """Kind and day, and whether the Hub was there."""
     _was_reachable = True
 
     @property
@@ -142,25 +146,35 @@ class BriefingCommands(AriaScreen):
         """Stores when the rush of the start is over: what waits already goes first."""
         await asyncio.sleep(STORE_AFTER)
         await self.store(doc)
+        await asyncio.sleep(QUEUE_AFTER)
+        await self.store(doc, queue=True)
 
-    async def store(self, doc: BriefingDoc | None = None) -> None:
-        """Stores a morning once a run and day, an evening when it is asked for; while the Hub is away it waits for it.
+    async def store(self, doc: BriefingDoc | None = None, *, queue: bool = False) -> None:
+        """Stores a morning once a run and day, an evening when it is asked for.
 
-        A briefing is not put into the queue of a Hub that is away: the one that is gathered when the Hub is back says
-        more, and takes its place.
+        ``queue``: also while the Hub is away, like every write; but only a morning, and only until one with the Hub's
+        tasks was stored that day, which one without them must not replace. What is gathered when the Hub is back
+        takes its place.
         """
         assistant, doc = self.aria.live.assistant, doc or self._doc
         if assistant is None or doc is None or self._day is not None:
             return
-        key = (doc.kind, doc.date)
-        if key in self._stored or self.aria.live.hub.state not in REACHABLE:
+        reachable = self.aria.live.hub.state in REACHABLE
+        first = doc.kind == "morning" and self.aria.session.get("stored") != doc.date
+        if not reachable and not (queue and first and self.aria.live.hub.state in AWAY):
             return
-        self._stored.add(key)
+        key = (doc.kind, doc.date, reachable)
+        if key in self._stored:
+            return
+        self._stored |= {key}
         try:
             await assistant.save_briefing(doc)
         except AriaError as error:
-            self._stored.discard(key)
+            self._stored -= {key}
             log.warning("the briefing was not stored: %s", error)
+            return
+        if reachable and doc.kind == "morning":
+            self.aria.session.put("stored", doc.date)
 
     def hub_changed(self) -> None:
         """Gathers again when the Hub came or went: tasks and yesterday are another then."""

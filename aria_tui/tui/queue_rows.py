@@ -156,11 +156,18 @@ def reason_words(item: QueueItem, now: datetime, *, short: bool = False) -> str:
     return item.reason
 
 
+def _disputed(part: str) -> str:
+    """What two sides changed: a field, with or without the reference Hub's sentence about it, or the whole thing."""
+    if part.endswith("is not here, or was deleted"):
+        return _("deleted at the Hub")
+    return ", ".join(field_word(name) for name in part.removesuffix(": was changed on the Hub as well").split(", "))
+
+
 def parked_words(reason: str) -> str:
     """Why a row was parked, in the user's language as far as it is ours; the Hub's own words stay as they are."""
     head, colon, why = reason.partition(": ")
     if head == "changed on both sides":
-        return _("changed on both sides") + colon + ", ".join(field_word(name) for name in why.split(", "))
+        return _("changed on both sides") + colon + ", ".join(_disputed(part) for part in why.split("; "))
     return f"{_('rejected')}{colon}{in_words(why)}" if head == "rejected" else in_words(reason)
 
 

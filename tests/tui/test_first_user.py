@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 
 from aria_tui import locale
+from aria_tui.assistant import Assistant
 from aria_tui.models import Alert, QueueItem, Section, TaskList, TaskView
 from aria_tui.outbox import views
 from aria_tui.tui.queue_rows import gist, outcome_words
@@ -233,3 +235,31 @@ async def test_a_form_is_saved_cleared_and_closed_by_mouse(dashboard: Any) -> No
         assert form.values()["title"] == "kept"
         await click("save")
         await until(lambda: [task.title for task in running.app.live.shown_tasks()] == ["kept"], "the task")
+
+
+async def test_what_two_sides_changed_is_said_in_the_user_s_words(
+    dashboard: Any, hub: HubProcess, tmp_path: Path
+) -> None:
+    locale.use("pt_BR")
+    config = configured(hub=msgspec.structs.replace(configured().hub, url=hub.url, token=hub.token))
+    config = msgspec.structs.replace(config, sync=msgspec.structs.replace(config.sync, automatic=False))
+    async with dashboard(size=(200, 60), config=config) as running:
+        mine = running.assistant
+        changed = (await mine.create_task("first", priority="LOW")).id
+        gone = (await mine.create_task("second")).id
+        await mine.list_tasks()
+        (tmp_path / "other").mkdir(mode=0o700)
+        async with await Assistant.open(config, home=tmp_path / "other") as other:
+            await other.list_tasks()
+            await other.update_task(changed, {"title": "theirs", "priority": "HIGH"})
+            await other.delete_task(gone)
+        await mine.update_task(changed, {"title": "mine", "priority": "URGENT"}, offline=True)
+        await mine.update_task(gone, {"due_date": "2030-01-01"}, offline=True)
+        await running.keys("4", "s")
+        await running.sees("2 conflitos")
+        await running.keys("left", "left")
+        await running.sees(
+            "[Conflitos 2]", "mudou dos dois lados: título, prioridade", "mudou dos dois lados: apagada no Hub"
+        )
+        await running.keys("home", "enter")
+        await running.sees("antes", "meu", "do Hub", "URGENTE", "ALTA", "h do Hub")

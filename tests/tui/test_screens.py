@@ -94,6 +94,35 @@ async def test_lines_of_an_insight_are_kept(dashboard: Any) -> None:
         assert insight.content.splitlines() == ["one", "two", "\tthree", "four"]
 
 
+@pytest.mark.case("T05")
+async def test_a_paste_before_the_form_listens_comes_once(dashboard: Any) -> None:
+    from textual import events
+
+    async with dashboard() as running:
+        await running.keys("i")
+        await until(lambda: kind(running) == "InsightForm")
+        form = running.app.screen
+        await until(lambda: form._listening and form.focused is not None)
+        form._listening = False  # as in the moment in which it is drawn for the first time
+        running.app.post_message(events.Paste("one\ntwo"))
+        await running.sees("one", "two")
+        form._listen()
+        await running.pilot.pause()
+        assert form.values()["content"] == "one\ntwo"
+        await running.keys("ctrl+r")
+
+
+@pytest.mark.case("T06")
+@pytest.mark.parametrize("command", ["do_help", "do_insight", "do_insights", "do_settings", "do_connect", "do_palette"])
+async def test_leaving_while_a_screen_is_just_being_made(dashboard: Any, command: str) -> None:
+    """It is finished first; else it would look for its own parts in vain."""
+    async with dashboard() as running:
+        getattr(running.app, command)()
+        running.app.exit(0)
+        await until(lambda: running.app._exit, "the end")
+        assert running.app.screen.is_mounted
+
+
 async def test_a_hub_is_tested_before_it_is_saved(dashboard: Any, hub: HubProcess, tmp_path: Any) -> None:
     file = tmp_path / "home" / "config.toml"
     async with dashboard() as running:

@@ -13,6 +13,13 @@ from aria_tui.outbox.store import Store
 _SUMS = "SELECT (SELECT total(waiting) FROM counters) = (SELECT count(*) FROM queue WHERE synced_at IS NULL)"
 _COUNT = "SELECT CAST(operation AS TEXT), ifnull(target, ''), count(*) FROM queue WHERE synced_at IS NULL GROUP BY 1, 2"
 
+ANEW = (
+    "DELETE FROM counters",
+    "INSERT INTO counters SELECT operation, ifnull(target, ''), count(*) FROM queue"
+    " WHERE synced_at IS NULL GROUP BY 1, 2",
+)
+"""The statements that count everything."""
+
 
 async def mend(store: Store, *, thoroughly: bool = False) -> bool:
     """Puts the counters right where they are wrong; whether they were.
@@ -27,11 +34,8 @@ async def mend(store: Store, *, thoroughly: bool = False) -> bool:
         return False
 
     async def job(connection: aiosqlite.Connection) -> None:
-        await connection.execute("DELETE FROM counters")
-        await connection.execute(
-            "INSERT INTO counters SELECT operation, ifnull(target, ''), count(*) FROM queue"
-            " WHERE synced_at IS NULL GROUP BY 1, 2"
-        )
+        for statement in ANEW:
+            await connection.execute(statement)
 
     await store.write(job)
     return True

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from aria_tui.errors import QueueUnavailable
-from aria_tui.outbox import schema
+from aria_tui.outbox import counters, schema
 from aria_tui.outbox.carving import carve
 from aria_tui.outbox.faults import Damaged, is_damage
 from aria_tui.outbox.lock import DrainLock
@@ -206,13 +206,14 @@ def _carry_over(path: Path, fresh: Path, reason: str, old: Path) -> str:
         target.execute("BEGIN")
         schema.build(target)
         bad = False
-        for source, tells in _readings(path, fresh.parent):
-            source.text_factory = _text
-            with contextlib.suppress(sqlite3.Error):
-                source.execute("PRAGMA writable_schema = ON")  # what of the schema can't be parsed is passed over
-            bad = _copy_all(source, target) or not tells
-            if not bad:
-                break
+        with _uncounted(target):
+            for source, tells in _readings(path, fresh.parent):
+                source.text_factory = _text
+                with contextlib.suppress(sqlite3.Error):
+                    source.execute("PRAGMA writable_schema = ON")  # what of the schema can't be parsed is passed over
+                bad = _copy_all(source, target) or not tells
+                if not bad:
+                    break
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # Whether they were sent is not known any more, so nothing of it may be folded or changed.
         known = [row[0] for row in target.execute("SELECT DISTINCT target FROM targets")]
@@ -234,6 +235,18 @@ def _carry_over(path: Path, fresh: Path, reason: str, old: Path) -> str:
         target.execute("INSERT OR REPLACE INTO state(name, value) VALUES ('damage', ?)", [notice])
         target.execute("COMMIT")
     return said
+
+
+@contextlib.contextmanager
+def _uncounted(target: sqlite3.Connection) -> Iterator[None]:
+    """Rows come in any order here: a trigger would take each of a stranger's for one that replaces another, and count
+    everything anew for it."""
+    name = "queue_replaced"
+    (trigger,) = target.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchone()
+    target.execute(f"DROP TRIGGER {name}")
+    yield
+    for statement in (*counters.ANEW, trigger):
+        target.execute(statement)
 
 
 def _readings(path: Path, folder: Path) -> Iterator[tuple[sqlite3.Connection, bool]]:

@@ -241,3 +241,27 @@ async def test_a_sound_file_whose_number_and_table_disagree_is_set_aside(tmp_pat
     assert kind != "dump" or len(listed) == 5
     assert (await assistant.capture_insight("new", offline=True)).status == "queued"
     await assistant.close()
+
+
+async def test_a_stranger_s_rows_are_counted_once_they_are_carried_over(tmp_path: Path) -> None:
+    """They come in any order, from both ends, and not one by one into the counters."""
+    await filled(tmp_path, 1)
+    file, page = tmp_path / "queue.db", 4096
+    with sqlite3.connect(file) as db:
+        payload = json.dumps({"content": "x" * 200})
+        db.executemany("INSERT INTO queue(operation, payload) VALUES (?, ?)", [("capture_insight", payload)] * 300)
+    db.close()
+    data = bytearray(file.read_bytes())
+    middle = data.index(b"capture_insight", len(data) // 2) // page
+    data[middle * page : (middle + 1) * page] = bytes(page)
+    file.write_bytes(bytes(data))
+    listed, notice, assistant = await reopened(tmp_path)
+    status = await assistant.queue_status()
+    assert f"Saved: {len(listed)} waiting" in notice and 250 < len(listed) < 301
+    assert status.pending_total == status.by_operation["capture_insight"] == len(listed)
+    with sqlite3.connect(file) as db:
+        db.execute("INSERT OR REPLACE INTO queue(id, operation, payload) VALUES (2, 'create_task', '{}')")
+    db.close()
+    after = await assistant.queue_status()
+    assert after.pending_total == len(listed) and after.by_operation["create_task"] == 1, "the triggers are all there"
+    await assistant.close()

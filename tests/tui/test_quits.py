@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,6 +147,16 @@ def test_in_the_middle_of_a_sync_each_row_arrives_once(
     assert aria.waiting() == 0
 
 
+def left_behind(root: Path) -> list[str]:
+    """The command lines of processes that live in a test's home."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str(root).encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes().decode(errors="replace"))
+    return found
+
+
 BY = pytest.mark.parametrize("by", [0, signal.SIGTERM], ids=["key", "SIGTERM"])
 
 
@@ -211,6 +223,7 @@ def test_while_every_source_hangs(aria: Aria, on_a_terminal: Any, silent: str, t
         terminal.wait_for("Sync")
         wait_until((tmp_path / "git-begun").exists, 20, "the scan to begin", every=0.01)
         leave(terminal, by=by)
+        wait_until(lambda: not left_behind(tmp_path), WITHIN, "what it had started to be gone")
 
 
 @pytest.mark.case("T06")
@@ -233,3 +246,4 @@ def test_while_the_token_s_command_hangs(aria: Aria, on_a_terminal: Any, silent:
     terminal = on_a_terminal()
     terminal.wait_for("Sync")
     leave(terminal, by=by)
+    wait_until(lambda: not left_behind(aria.root), WITHIN, "what it had started to be gone")

@@ -13,6 +13,7 @@ import pytest
 from aria_tui.assistant import Assistant
 from aria_tui.config import Config, HubConfig
 from aria_tui.outbox import salvage
+from aria_tui.outbox.lock import DrainLock
 from tests.outbox.bench import rows
 from tests.outbox.files import OLD_SHAPE, digests, flip, old_file
 
@@ -255,6 +256,9 @@ async def test_a_stranger_s_rows_are_counted_once_they_are_carried_over(tmp_path
     middle = data.index(b"capture_insight", len(data) // 2) // page
     data[middle * page : (middle + 1) * page] = bytes(page)
     file.write_bytes(bytes(data))
+    salvage.put_aside(file, "broken", DrainLock(file))
+    (counted,) = rows(file, "SELECT total(waiting), (SELECT count(*) FROM queue) FROM counters")
+    assert counted[0] == counted[1] > 250
     listed, notice, assistant = await reopened(tmp_path)
     status = await assistant.queue_status()
     assert f"Saved: {len(listed)} waiting" in notice and 250 < len(listed) < 301

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import aria_tui
-from aria_tui import complaints, locale
+from aria_tui import _briefing_words, complaints, locale
 from aria_tui.errors import (
     ConfigError,
     FieldError,
@@ -140,3 +140,36 @@ def test_errors_are_said_whole(error: Exception, english: str, portuguese: str) 
             assert complaints.in_words(error) == words  # type: ignore[arg-type]
     finally:
         locale.use("en")
+
+
+NEUTRAL = {
+    "HTTP 9z": "HTTP 503",
+    "9z is 9z": "amount is NaN",
+}
+"""What reads the same in every language."""
+SCHEME = {"9z:// is not supported9z": ("ssh:// is not supported", "ssh:// is not supported (DOCKER_HOST)")}
+
+
+def reasons_of_sources() -> Iterator[tuple[str, str]]:
+    for file in sorted((PACKAGE / "sources").glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            parts: list[ast.expr] = []
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                parts += node.exc.args[:1]
+            if isinstance(node, ast.Call):
+                parts += [word.value for word in node.keywords if word.arg in ("reason", "problem", "note", "hint")]
+            for part in parts:
+                if (text := sample(part)) and text not in NEUTRAL:
+                    for whole in SCHEME.get(text, (text,)):
+                        yield f"sources/{file.name}:{node.lineno}", whole
+
+
+def test_every_reason_of_a_source_has_words_in_portuguese() -> None:
+    found = list(reasons_of_sources())
+    assert len(found) > 60, "the search finds them"
+    locale.use("pt_BR")
+    try:
+        missing = [f"{place}: {text}" for place, text in found if _briefing_words.say(text) == text]
+    finally:
+        locale.use("en")
+    assert not missing, "\n".join(missing)

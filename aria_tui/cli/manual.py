@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from aria_tui import __version__
+from aria_tui.locale import _
 
 _EXIT = (
     ("0", "done; a write that was queued is done"),
@@ -63,7 +64,7 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentPars
 
 
 def _command(parser: argparse.ArgumentParser, everywhere: set[str]) -> Iterator[str]:
-    usage = " ".join(parser.format_usage().split()).removeprefix("usage: ")
+    usage = " ".join(parser.format_usage().split()).removeprefix(_("usage: "))
     for option in re.findall(r"\[[^]]*\]", usage):
         if option.strip("[]").split(" ")[0] in everywhere:
             usage = usage.replace(f" {option}", "", 1)

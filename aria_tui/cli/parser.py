@@ -47,6 +47,25 @@ EXAMPLES: dict[str, tuple[str, ...]] = {}
 DIGITS = 18
 """As many digits fit into 64 bits for certain, which is what SQLite counts with."""
 
+ITS_WORDS = (
+    N_("usage: "),
+    N_("positional arguments"),
+    N_("options"),
+    N_("show this help message and exit"),
+    N_("argument %(argument_name)s: %(message)s"),
+    N_("the following arguments are required: %s"),
+    N_("one of the arguments %s is required"),
+    N_("not allowed with argument %s"),
+    N_("expected one argument"),
+    N_("expected at most one argument"),
+    N_("expected at least one argument"),
+    N_("ignored explicit argument %r"),
+    N_("invalid %(type)s value: %(value)r"),
+    N_("invalid choice: %(value)r (choose from %(choices)s)"),
+)
+"""What argparse itself says to a user; it asks gettext for them by its own ``_``, which is ours here."""
+vars(argparse)["_"] = _
+
 _WITH_VALUE = ("--home", "--hub-url", "--hub-token-file")
 
 

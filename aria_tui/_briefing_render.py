@@ -76,7 +76,10 @@ def blocks(doc: BriefingDoc) -> list[Block]:
     now = local_now(doc)
     found = []
     if doc.alerts:
-        lines = tuple(Line(f"⚠ {_source_text(a.source, say(a.text, now))}", "alert") for a in doc.alerts)
+        lines = tuple(
+            Line(f"{'✗' if a.level == 'critical' else '⚠'} {_source_text(a.source, say(a.text, now))}", "alert")
+            for a in doc.alerts
+        )
         found.append(Block("alerts", titles()["alerts"], "ok", "", lines))
     hub = next((section.data.get("hub") for section in doc.sections if section.name == "context"), None)
     made = (block_of(section, now, hub) for section in doc.sections)

@@ -169,6 +169,9 @@ def test_every_reason_of_a_source_has_words_in_portuguese() -> None:
     assert len(found) > 60, "the search finds them"
     locale.use("pt_BR")
     try:
+        inner = "not running: no engine's socket was found (/var/run/docker.sock and others)"
+        words = "não está rodando: nenhum socket do Docker foi encontrado (/var/run/docker.sock e outros)"
+        assert _briefing_words.say(inner) == words, "a reason within another"
         missing = [f"{place}: {text}" for place, text in found if _briefing_words.say(text) == text]
     finally:
         locale.use("en")

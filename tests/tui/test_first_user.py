@@ -13,7 +13,8 @@ import pytest
 
 from aria_tui import locale
 from aria_tui.assistant import Assistant
-from aria_tui.models import Alert, QueueItem, Section, TaskList, TaskView
+from aria_tui.briefing import render_text
+from aria_tui.models import Alert, BriefingDoc, QueueItem, Section, TaskList, TaskView
 from aria_tui.outbox import views
 from aria_tui.tui.queue_rows import gist, outcome_words
 from aria_tui.tui.sections import Scene, body
@@ -263,3 +264,19 @@ async def test_what_two_sides_changed_is_said_in_the_user_s_words(
         )
         await running.keys("home", "enter")
         await running.sees("antes", "meu", "do Hub", "URGENTE", "ALTA", "h do Hub")
+
+
+def test_a_critical_alert_is_told_from_a_warning_without_a_colour() -> None:
+    alerts = tuple(
+        Alert(level=level, source="finance", text=f"{name} budget at {percent} %")
+        for level, name, percent in (("critical", "Rent", 130), ("warning", "Software", 82))
+    )
+    doc = BriefingDoc(
+        date="2026-11-30", kind="morning", generated_at="2026-11-30T11:04:00Z", timezone="UTC", alerts=alerts
+    )
+    text = render_text(doc)
+    assert "✗ Finance: Rent budget at 130 %" in text
+    assert "⚠ Finance: Software budget at 82 %" in text
+    budgets = [{"category": a.text[:4], "percent": 99, "level": a.level} for a in alerts]
+    lines = shown(body(Section(name="finance", state="ok", data={"budgets": budgets}), Scene(60, NOW, NOW.date())))
+    assert [line.strip()[0] for line in lines] == ["✗", "⚠"]

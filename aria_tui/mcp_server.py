@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -56,10 +57,15 @@ LAST_SECONDS = 1.7
 keeps, a disk, a look-up of a name. What was answered is on disk by then; what wasn't is there whole, or not at all."""
 
 
-def serve(*, url: str | None = None, token_file: str | None = None) -> int:
-    """Serves until standard input ends; exit status 0."""
+def serve(
+    *,
+    url: str | None = None,
+    token_file: str | None = None,
+    run: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run,
+) -> int:
+    """Serves until standard input ends; exit status 0. ``run`` runs it as ``asyncio.run`` does."""
     _log_to_stderr()
-    asyncio.run(_serve(_Desk(url, token_file)))
+    run(_serve(_Desk(url, token_file)))
     return 0
 
 

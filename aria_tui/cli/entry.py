@@ -86,10 +86,7 @@ def _explain(error: AriaError, args: argparse.Namespace | None) -> None:
 
 
 def _wait_for(coroutine: Coroutine[Any, Any, int]) -> int:
-    import asyncio
-
-    interrupts.heed_the_end()
-    return asyncio.run(coroutine) or 0
+    return interrupts.run(coroutine) or 0
 
 
 def _hold_standard_streams() -> None:

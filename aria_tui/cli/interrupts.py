@@ -9,12 +9,16 @@ Until a command runs there is nothing to be unwound.
 import os
 import signal
 import time
+from collections.abc import Coroutine
 from types import FrameType
+from typing import Any, TypeVar
 
-_FROM_OUTSIDE = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+T = TypeVar("T")
+
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _LONG_ENOUGH = 2.0
-"""Seconds for the unwinding, after which a further signal ends the process at once. A terminal that closes sends its
-own more than once."""
+"""Seconds for the unwinding, after which a further signal ends the process at once. Sooner it would break off what
+closes files, and wait for that for ever; and a terminal that closes sends its own signal more than once."""
 _ended_by, _ended_at = signal.SIGINT, 0.0
 
 
@@ -24,39 +28,49 @@ def end_at_once() -> None:
 
 
 def unwind() -> None:
-    """Ctrl-C is KeyboardInterrupt again, as ``asyncio.run`` and what cleans up after itself want it."""
+    """Ctrl-C is KeyboardInterrupt again, as what cleans up after itself wants it."""
     _change(signal.SIG_DFL, signal.default_int_handler)
 
 
-def heed_the_end() -> None:
-    """A request to end and a closed terminal are the same as Ctrl-C, for an ``asyncio.run`` that comes now. What was
-    started with them ignored (``nohup``) goes on ignoring them."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and hasattr(signal, "pthread_sigmask"):
-        # A job in the background. Ctrl-C isn't meant for it, but it is what a loop is ended by, whoever wants that.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in _FROM_OUTSIDE:
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _interrupt)
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """``asyncio.run``, cancelled in order by Ctrl-C, a request to end or a closed terminal: then KeyboardInterrupt.
+
+    What was started with one of them ignored (``nohup``, a job in the background) goes on ignoring it.
+    """
+    import asyncio
+
+    task: asyncio.Task[Any] | None = None
+
+    async def main() -> T:
+        nonlocal task
+        task = asyncio.current_task()
+        return await coroutine
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        global _ended_by, _ended_at
+        if _ended_at:
+            if time.monotonic() - _ended_at > _LONG_ENOUGH:
+                os._exit(128 + number)
+            return
+        _ended_by, _ended_at = signal.Signals(number), time.monotonic()
+        if task is None or task.done():
+            raise KeyboardInterrupt
+        task.get_loop().call_soon_threadsafe(task.cancel)
+
+    for number in _ENDING:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, end)
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        if not _ended_at:
+            raise
+        raise KeyboardInterrupt from None
 
 
 def status() -> int:
     """The exit status after a KeyboardInterrupt, as a shell expects it: 128 + the signal's number."""
     return 128 + _ended_by
-
-
-def _interrupt(number: int, _frame: FrameType | None) -> None:
-    global _ended_by, _ended_at
-    if _ended_at:
-        if time.monotonic() - _ended_at > _LONG_ENOUGH:
-            os._exit(128 + number)
-        return
-    _ended_by, _ended_at = signal.Signals(number), time.monotonic()
-    there = hasattr(signal, "sigpending") and signal.SIGINT in signal.sigpending()
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    if not there:
-        signal.raise_signal(signal.SIGINT)
 
 
 def _change(before: object, after: "signal._HANDLER") -> None:

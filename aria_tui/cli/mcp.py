@@ -25,6 +25,7 @@ def _run(args: argparse.Namespace) -> int:
     if find_spec("mcp") is None:
         raise AriaError(_("the tools for an assistant need the mcp extra: pip install 'aria-tui[mcp]'"))
     server = import_module("aria_tui.mcp_server")  # by name: neither of the two faces depends on the other
-    interrupts.heed_the_end()
-    status: int = server.serve(url=getattr(args, "hub_url", None), token_file=getattr(args, "hub_token_file", None))
+    status: int = server.serve(
+        url=getattr(args, "hub_url", None), token_file=getattr(args, "hub_token_file", None), run=interrupts.run
+    )
     return status

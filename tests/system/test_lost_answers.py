@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
+import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -13,6 +16,7 @@ import pytest
 from tests.helpers.aria import ZONE, Aria
 from tests.helpers.hub import HubProcess, free_port
 from tests.helpers.proxy import FaultProxy, RawServer, Request, answer, is_write
+from tests.helpers.waiting import wait_until
 
 WRITES = {"create_task": ("task", "add", "Pagar DAS"), "capture_insight": ("insight", "add", "an idea"),
           "store_briefing": ("briefing",)}  # fmt: skip
@@ -264,3 +268,25 @@ def test_a_hub_that_asks_to_wait_gets_one_write_and_the_status_says_until_when(
     assert "again at" in shown and "asked to wait, next at" in listed
     assert local in shown and local in listed, (shown, listed)
     assert len(proxy.writes) == 1 and hub.count("tasks") == 0
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_pressed_twice_at_a_hub_that_hangs_ends_as_well_as_once(
+    aria: Aria, hub: HubProcess, proxy: FaultProxy, presses: int
+) -> None:
+    """The second must not break off what closes the files, which would then be waited for without end."""
+    aria.use(proxy.url, hub.token)
+    aria.home.mkdir()
+    (aria.home / "config.toml").write_text("[hub]\ntimeout = 600\n")
+    aria("insight", "add", "on its way", "--offline").ok()
+    proxy.add("blackhole", when=is_write)
+    running = aria.start("sync")
+    wait_until(lambda: proxy.writes, 20, "it is on its way")
+    for _ in range(presses):
+        running.process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            running.process.wait(0.05)
+    assert running.wait(10).status == 130
+    proxy.clear()
+    aria("sync").ok()
+    assert hub.count("insights") == 1

@@ -336,7 +336,8 @@ class Assistant:
     async def resolve_conflict(
         self, id: int, choice: Literal["mine", "theirs", "both"] | Mapping[str, Literal["mine", "theirs"]]
     ) -> WriteResult:
-        """Settles a conflict, and sends what comes of it at once where that is possible."""
+        """Settles a conflict, and sends what comes of it at once. Raises HubUnavailable, and then it stays, unless the
+        choice sends nothing (``theirs``)."""
         return await writing.resolve(self._engine, id, choice)
 
     async def queue_plan(self) -> dict[str, Any]:

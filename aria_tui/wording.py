@@ -42,6 +42,7 @@ def unavailable(error: HubUnavailable, what: str = "") -> str:
         "insights": _("{hub} — insight list unavailable"),
         "activity": _("{hub} — activity unavailable"),
         "hub": _("{hub} — Hub data unavailable"),
+        "conflict": _("{hub} — the conflict stays where it was"),
     }.get(what, "{hub}").format(hub=hub)
     rest = more(error.state, error.reason)
     return f"{sentence}: {rest}" if rest else sentence

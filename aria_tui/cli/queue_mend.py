@@ -97,6 +97,7 @@ def _add_resolve(commands: SubParsers) -> None:
     ):
         how.add_argument(f"--{word}", dest="choice", action="store_const", const=word, help=text)
     how.add_argument("--field", metavar="F=mine|theirs", action="append", help=_("field by field; several times"))
+    resolve.set_defaults(wanted="conflict")
     add_json(resolve)
 
 

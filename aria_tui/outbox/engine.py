@@ -291,15 +291,16 @@ class Engine:
             await link.away(error.state, error.reason)  # type: ignore[arg-type]
             raise
 
-    async def reachable(self) -> Link:
-        """The way to a Hub that may be read now. Raises HubUnavailable: known to be away, or just found so."""
+    async def reachable(self, *, asked: bool = False) -> Link:
+        """The way to a Hub that may be read now; ``asked`` just now, whatever was known of it. Raises HubUnavailable."""
         link = await self.link()
         gate = link.gate
-        if gate is not None and gate.reads:
-            return link
-        if gate is not None and gate.code in ("offline", "paused") and gate.seconds(self.clock):
-            raise HubUnavailable(gate.hub_state, gate.reason, since=gate.since)
-        if link.status.state not in _GOOD or not link.bound:
+        if gate is not None and not asked:
+            if gate.reads:
+                return link
+            if gate.code in ("offline", "paused") and gate.seconds(self.clock):
+                raise HubUnavailable(gate.hub_state, gate.reason, since=gate.since)
+        if asked or link.status.state not in _GOOD or not link.bound:
             found = await link.probe(self._patience)
             if not found.may_send:
                 raise HubUnavailable(link.status.state, link.status.reason, since=link.status.since)

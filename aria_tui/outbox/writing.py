@@ -123,9 +123,15 @@ def _result(
 
 
 async def resolve(engine: Engine, number: int, choice: str | Mapping[str, str]) -> WriteResult:
-    """Settles a conflict; what comes of it is sent at once where that is possible. Raises NotFound, UsageError."""
+    """Settles a conflict; what comes of it is sent at once. Raises NotFound, UsageError.
+
+    With a Hub that is away the conflict stays where it was (queue.md), unless the choice sends nothing: what the Hub
+    has may be another thing by the time it is back. Raises HubUnavailable.
+    """
     from aria_tui.outbox import resolve
 
+    if choice != "theirs":
+        await engine.reachable(asked=True)
     found = await engine.store.read("SELECT entity FROM parked WHERE id = ?", (number,))
     await engine.load_mirror()
     known = engine.seen(str(found[0][0])) if found else None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aria_tui.config import Config, SyncConfig
-from aria_tui.errors import UsageError
+from aria_tui.errors import HubUnavailable, UsageError
 from tests.outbox.bench import Bench, Home
 
 
@@ -95,7 +95,7 @@ async def test_mine(bench: Bench) -> None:
     assert '"theirs"' in lost.payload
     await bench.run(mine.assistant.queue_retry(lost.id))
     await mine.sync()
-    await hub_has(bench, task, title="theirs"), "the loser was brought back"
+    await hub_has(bench, task, title="theirs")  # the loser was brought back
 
 
 async def test_theirs(bench: Bench) -> None:
@@ -166,15 +166,37 @@ async def test_mine_of_a_task_that_is_gone_lives_again_and_later_edits_follow(be
     assert not await mine.waiting() and not await bench.run(mine.assistant.conflicts())
 
 
-async def test_a_dead_connection_while_resolving_loses_nothing(bench: Bench) -> None:
+@pytest.mark.parametrize("choice", ["mine", "both", {"title": "mine"}])
+async def test_a_dead_connection_while_resolving_leaves_the_conflict_where_it_was(bench: Bench, choice: Any) -> None:
     mine, _, task, number = await clash(bench)
+    before = await bench.run(mine.assistant.conflicts())
     mine.weather.down = True
-    result = await bench.run(mine.assistant.resolve_conflict(number, "mine"))
-    assert result.status == "queued"
+    with pytest.raises(HubUnavailable):
+        await bench.run(mine.assistant.resolve_conflict(number, choice))
+    assert await bench.run(mine.assistant.conflicts()) == before and not await mine.waiting()
     await hub_has(bench, task, title="theirs")
     mine.weather.clear()
     bench.clock.advance(31)
     await mine.sync()
+    await bench.run(mine.assistant.resolve_conflict(number, "mine"))
+    await hub_has(bench, task, title="mine")
+
+
+async def test_a_choice_that_sends_nothing_needs_no_connection(bench: Bench) -> None:
+    mine, _, _task, number = await clash(bench)
+    mine.weather.down = True
+    await bench.run(mine.assistant.resolve_conflict(number, "theirs"))
+    assert not await bench.run(mine.assistant.conflicts()) and not await mine.waiting()
+
+
+async def test_an_answer_that_is_cut_while_resolving_is_resent_with_its_key(bench: Bench) -> None:
+    mine, _, task, number = await clash(bench)
+    mine.weather.every_write = "cut"
+    result = await bench.run(mine.assistant.resolve_conflict(number, "mine"))
+    assert result.status == "queued" and not await bench.run(mine.assistant.conflicts())
+    mine.weather.clear()
+    bench.clock.advance(31)
+    assert (await mine.sync()).conflicts == 0
     await hub_has(bench, task, title="mine")
 
 

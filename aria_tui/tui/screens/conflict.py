@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Literal
 
+from aria_tui.errors import HubUnavailable
 from aria_tui.locale import _
 from aria_tui.models import Conflict, WriteResult
 from aria_tui.tui.bindings import bindings
 from aria_tui.tui.content import Line, Piece, fit, say, wrapped
 from aria_tui.tui.queue_rows import field_value, field_word, operation_word
 from aria_tui.tui.screens.listing import ListingScreen
+from aria_tui.wording import unavailable
 
 Side = Literal["mine", "theirs"]
 
@@ -120,7 +122,11 @@ class ConflictScreen(ListingScreen):
         self.aria.spawn(self._resolved(write), "conflict")
 
     async def _resolved(self, write: asyncio.Task[WriteResult]) -> None:
-        await write
+        try:
+            await write
+        except HubUnavailable as error:
+            self.aria.toast(unavailable(error, "conflict"), "error")
+            return
         if self.is_current:
             self.dismiss()
 

@@ -175,7 +175,8 @@ class Live:
         if self.assistant is None:
             return
         now, probe = self.assistant.hub_now(), self.hub.next_probe_in
-        if now.next_probe_in is None and probe is not None:  # only who probes tells when
+        same = now.state == self.hub.state  # one that has just left is looked at sooner
+        if now.next_probe_in is None and probe is not None and same:  # only who probes tells when
             left = max(0.0, probe - (time.monotonic() - self.hub_at))
             now = replace(now, next_probe_in=probe if now == replace(self.hub, next_probe_in=None) else left)
         if now != self.hub:

@@ -280,3 +280,17 @@ def test_a_critical_alert_is_told_from_a_warning_without_a_colour() -> None:
     budgets = [{"category": a.text[:4], "percent": 99, "level": a.level} for a in alerts]
     lines = shown(body(Section(name="finance", state="ok", data={"budgets": budgets}), Scene(60, NOW, NOW.date())))
     assert [line.strip()[0] for line in lines] == ["✗", "⚠"]
+
+
+async def test_that_rows_still_wait_is_not_said_once_they_went(dashboard: Any, hub: HubProcess) -> None:
+    config = configured(hub=msgspec.structs.replace(configured().hub, url=hub.url, token=hub.token))
+    hub.stop()
+    async with dashboard(config=config) as running:
+        await running.assistant.create_task("goes later")
+        running.app.live.ask("queue")
+        await running.sees("1 waiting")
+        await running.keys("4", "s")
+        await running.told("1 still waits")
+        hub.start()
+        await running.sees("nothing waits", "0 waiting")
+        await until(lambda: "││ " in running.screen_text and "  Hub offline: 1 still" not in running.screen_text)

@@ -105,6 +105,7 @@ class DashboardScreen(BriefingCommands, TaskCommands, QueueCommands, AriaScreen)
                 self.draw_briefing()
             case "queue":
                 self.queue_changed()
+                self.draw_sync()
                 self.draw_banner()
                 self.draw_header()
                 self.draw_briefing()

@@ -180,8 +180,8 @@ class QueueCommands(AriaScreen):
     def sync_state(self) -> SyncState:
         """What the sync bar draws now."""
         live = self.aria.live
-        if live.finished is None:
-            return SyncState(live.sync)
+        if live.finished is None or (live.finished.report.remaining and live.queue and not live.queue.pending_total):
+            return SyncState(live.sync)  # what still waited went by itself since
         ended = formats.clock(datetime.fromtimestamp(live.finished_at, self.now.tzinfo))
         return SyncState(live.sync, f"{ended}  {report_sentence(live.finished.report)}")
 

@@ -292,7 +292,7 @@ class Engine:
             raise
 
     async def reachable(self, *, asked: bool = False) -> Link:
-        """The way to a Hub that may be read now; ``asked`` just now, whatever was known of it. Raises HubUnavailable."""
+        """The way to a Hub that may be read now; ``asked`` just now, whatever was known. Raises HubUnavailable."""
         link = await self.link()
         gate = link.gate
         if gate is not None and not asked:

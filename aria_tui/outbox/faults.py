@@ -86,6 +86,8 @@ def _explain_os(error: OSError) -> tuple[str, str]:
             return "the file system does not lock files", ELSEWHERE
         case errno.EACCES | errno.EPERM:
             return "permission denied", "make it yours, or set ARIA_HOME to a folder of yours"
+        case errno.EISDIR:
+            return "a folder stands in its place", "move that folder away, or set ARIA_HOME"
         case errno.ENOTDIR | errno.EEXIST:
             return "its folder is a file", "move that file away, or set ARIA_HOME"
         case _:

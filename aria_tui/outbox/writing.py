@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import aiosqlite
@@ -12,6 +13,7 @@ import msgspec
 from aria_tui.errors import AriaError, NotSaved, QueueUnavailable
 from aria_tui.models import QueueItem, WriteResult
 from aria_tui.outbox import accept, names, rows
+from aria_tui.outbox.faults import explain
 from aria_tui.outbox.inserting import Accepted, NewRow, insert_row
 
 if TYPE_CHECKING:
@@ -150,6 +152,8 @@ async def resolve(engine: Engine, number: int, choice: str | Mapping[str, str]) 
 
 def _hindrance(error: AriaError | OSError) -> str:
     """Why a committed row was not sent at once. "not saved", as the error calls itself, is said of no such row."""
+    if isinstance(error, OSError):  # of the drain lock's file, or of the embedded Hub's
+        return f"{error.filename or 'the queue'}: {explain(error, Path(error.filename or ''))[0]}"
     return error.reason if isinstance(error, NotSaved | QueueUnavailable) else str(error)
 
 

@@ -81,3 +81,11 @@ async def test_a_list_of_changes_that_never_gets_on_is_not_read_for_ever(home: H
     with pytest.raises(HubUnavailable, match="unexpected answer"):
         await home.assistant.list_tasks()
     assert 0 < asked < 10
+
+
+async def test_a_lock_file_that_can_t_be_had_is_told_in_words(home: Home) -> None:
+    (home.folder / "queue.db.lock").unlink(missing_ok=True)
+    (home.folder / "queue.db.lock").mkdir()
+    result = await home.assistant.capture_insight("first")
+    assert result.status == "queued" and "Errno" not in result.message
+    assert result.message.endswith("queue.db.lock: a folder stands in its place")

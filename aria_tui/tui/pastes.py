@@ -63,9 +63,9 @@ class Pastes:
             if not begin:
                 return
 
-    def tick(self) -> Iterator[str | Pasted]:
-        """What need not be waited for any longer. Called when nothing has come for a moment."""
-        silent = time.monotonic() - self._at
+    def tick(self, *, last: bool = False) -> Iterator[str | Pasted]:
+        """What need not be waited for any longer. Called when nothing has come for a moment, or nothing will come."""
+        silent = SILENCE if last else time.monotonic() - self._at
         if self._begun and self._text and silent >= SILENCE:
             text, self._text, self._paused = self._text, "", True
             yield Pasted(text.replace("\x00", ""))

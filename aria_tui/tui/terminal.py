@@ -137,6 +137,8 @@ class Terminal(LinuxDriver):
                     self._hand_on(parser, part)
                 for event in parser.tick():
                     self.process_message(event)
+            for part in pastes.tick(last=True):
+                self._hand_on(parser, part)
 
     def _hand_on(self, parser: XTermParser, part: str | Pasted) -> None:
         if isinstance(part, Pasted):

@@ -105,7 +105,8 @@ def test_late_answers_while_screens_come_and_go(
         before = len(proxy.requests)
         wait_until(lambda: len(proxy.requests) > before, 30, "another refresh to begin")
 
-    kept = wait_until(lambda: (now := chosen()) and now == chosen() and now, 10, "a cursor")
+    kept = "task 1"
+    wait_until(lambda: chosen() == kept, 10, "the cursor")
     proxy.add("latency", seconds=3.0)
     direct = {**aria.environment(), "ARIA_HUB_URL": hub.url, "ARIA_HOME": str(aria.root / "elsewhere")}
     for number in range(50):

@@ -271,7 +271,9 @@ def test_stopped_and_woken_it_is_drawn_again_and_gives_the_right_terminal_back(a
     os.kill(terminal.pid, signal.SIGCONT)
     terminal.send("?")
     terminal.wait_for("Everywhere")
+    terminal.seen = b""
     terminal.send("\x1b")
+    terminal.wait_for("Sync")
     os.kill(terminal.pid, signal.SIGTSTP)
     wait_until(lambda: state(terminal.pid) == "T", 10, "the stop")
     terminal.wait_for("\x1b[?1049l")

@@ -249,13 +249,13 @@ async def test_what_two_sides_changed_is_said_in_the_user_s_words(
         changed = (await mine.create_task("first", priority="LOW")).id
         gone = (await mine.create_task("second")).id
         await mine.list_tasks()
+        await mine.update_task(changed, {"title": "mine", "priority": "URGENT"}, offline=True)
+        await mine.update_task(gone, {"due_date": "2030-01-01"}, offline=True)
         (tmp_path / "other").mkdir(mode=0o700)
         async with await Assistant.open(config, home=tmp_path / "other") as other:
             await other.list_tasks()
             await other.update_task(changed, {"title": "theirs", "priority": "HIGH"})
             await other.delete_task(gone)
-        await mine.update_task(changed, {"title": "mine", "priority": "URGENT"}, offline=True)
-        await mine.update_task(gone, {"due_date": "2030-01-01"}, offline=True)
         await running.keys("4", "s")
         await running.sees("2 conflitos")
         await running.keys("left", "left")

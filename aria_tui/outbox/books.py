@@ -117,7 +117,8 @@ class Books:
 
     async def owe(self, judged: Sequence[Judged], outcome: Outcome | None = None) -> None:
         """Takes note of verdicts: what they block is blocked at once, the rest is committed with what comes next."""
-        await self.pay()
+        if self._owed is not None:
+            await self.pay()
         for row, verdict in judged:
             if verdict.fate != "delivered":
                 self.block(row)

@@ -15,10 +15,13 @@ T = TypeVar("T")
 async def get(store: Store, name: str, kind: type[T]) -> T | None:
     """A fact, or None when it isn't there (or was written in a form of another version)."""
     found = await store.read("SELECT value FROM state WHERE name = ?", (name,))
-    if not found:
-        return None
+    return decoded(found[0][0], kind) if found else None
+
+
+def decoded(value: str | None, kind: type[T]) -> T | None:
+    """A fact as it is stored, or None."""
     try:
-        return msgspec.json.decode(found[0][0], type=kind)
+        return msgspec.json.decode(value, type=kind) if value else None
     except msgspec.DecodeError:
         return None
 

@@ -67,12 +67,16 @@ class Views:
 
     async def waiting(self, after: int = 0, limit: int = 100) -> list[QueueItem]:
         """Waiting rows by number, each with its reason."""
-        sql = f"SELECT {COLUMNS}, {_AHEAD} FROM queue q WHERE synced_at IS NULL AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
+        # What is in flight is read with the rows: a batch's beginning or end in between would show them in doubt.
+        sql = (
+            f"SELECT {COLUMNS}, {_AHEAD}, (SELECT value FROM state WHERE name = 'sending')"  # noqa: S608
+            " FROM queue q WHERE synced_at IS NULL AND id > ? ORDER BY id LIMIT ?"
+        )
         found = await self._read(sql, (after, limit))
         if not found:
             return []
-        queue = await self._queue()
-        return [self._waiting_item(queue, Row(*row[:-1]), row[-1]) for row in found]
+        queue = await self._queue(state.decoded(found[0][-1], Sending))
+        return [self._waiting_item(queue, Row(*row[:-2]), row[-2]) for row in found]
 
     async def parked(self, kind: str, after: int = 0, limit: int = 100) -> list[QueueItem]:
         """Dead letters (``dead``) or conflicts (``conflict``), by number."""
@@ -117,8 +121,7 @@ class Views:
         found = await self.store.read(sql, parameters)
         return [tuple(shown(value) if isinstance(value, str) else value for value in row) for row in found]
 
-    async def _queue(self) -> reasons.Queue:
-        flight = await state.get(self.store, "sending", Sending)
+    async def _queue(self, flight: Sending | None) -> reasons.Queue:
         sending = (flight.first, flight.last) if flight is not None and flight.first and flight.alive else None
         parked = dict(await self._read("SELECT entity, min(id) FROM parked GROUP BY entity"))
         known = await targets.labels(self.store)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import httpx
 import msgspec
 import pytest
 
+from aria_tui.outbox.lane import Lane
 from tests.outbox.bench import Bench, Home
 
 
@@ -159,3 +161,17 @@ async def test_a_stopped_drain_leaves_nothing_half_marked(bench: Bench, home: Ho
     assert 0 < left < 1520 and len(bench.log) >= 1520 - left
     await home.sync()
     assert len(bench.log) == 1520 and msgspec.json.encode(await home.waiting()) == b"[]"
+
+
+async def test_what_is_on_its_way_is_not_shown_in_doubt(
+    bench: Bench, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it is looked at while batches begin and end."""
+    monkeypatch.setattr(Lane, "_limits", lambda _: (5, 1024 * 1024))
+    for number in range(200):
+        await home.assistant.capture_insight(f"{number}", offline=True)
+    drain, seen = asyncio.create_task(home.sync()), set()
+    while not drain.done():
+        seen |= {item.reason_code for item in await home.waiting()}
+    assert (await drain).synced == 200
+    assert seen == {"sending", "next"}

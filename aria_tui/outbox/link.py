@@ -342,8 +342,9 @@ class Link:
             api=known.api if known else None,
         )
 
-    async def note_uptime(self, probes: int, answered: int) -> None:
-        """Adds probes to this hour's count, and forgets what is older than 8 days."""
+    async def note_uptime(self, watched: int, answered: int) -> None:
+        """Adds seconds that were watched, and those in which the Hub answered, to this hour's; forgets what is older
+        than 8 days."""
         hour = self.clock.now().strftime("%Y-%m-%dT%H")
         old = (self.clock.now() - timedelta(days=8)).strftime("%Y-%m-%dT%H")
 
@@ -351,14 +352,14 @@ class Link:
             await connection.execute(
                 "INSERT INTO uptime VALUES (?, ?, ?, ?) ON CONFLICT(target, hour) DO UPDATE SET"
                 " probes = probes + excluded.probes, answered = answered + excluded.answered",
-                (self.target, hour, probes, answered),
+                (self.target, hour, watched, answered),
             )
             await connection.execute("DELETE FROM uptime WHERE hour < ?", (old,))
 
         await self.store.write(job, spare=True)
 
     async def refresh_uptime(self) -> None:
-        """Puts the share of the last 7 days' probes that were answered into ``status``."""
+        """Puts the share of the last 7 days, as far as they were watched, in which the Hub answered into ``status``."""
         first = (self.clock.now() - timedelta(days=7)).strftime("%Y-%m-%dT%H")
         found = await self.store.read(
             "SELECT sum(probes), sum(answered) FROM uptime WHERE target = ? AND hour >= ?", (self.target, first)

@@ -30,6 +30,10 @@ AWAY_PROBES = (1.0, 2.0, 4.0, 8.0)
 """Seconds before the next probe of a Hub that is away: a Hub that is back is noticed within 10 s."""
 SOON = 0.3
 """Seconds before rows that just came are drained: whoever wrote them is given the time to send them himself."""
+STANDS_FOR = 40
+"""Seconds that one probe may stand for: not for the hours in which the machine slept."""
+KEPT_AFTER = 60
+"""Seconds of uptime that are kept in memory only."""
 _PRUNE_STEPS = 10
 _log = logging.getLogger("aria.outbox")
 
@@ -51,7 +55,7 @@ class Monitor:
         self._drain_at: float | None = 0.0
         self._failures = self._fruitless = 0
         self._unsaved = (0, 0)
-        self._rounds = 0
+        self._probed: float | None = None
         self._said: dict[str, str] = {}
 
     async def changes(self) -> AsyncIterator[Change]:
@@ -218,13 +222,18 @@ class Monitor:
         self.tell(Change(what="hub", hub=status))
 
     async def _count_probe(self, link: Link, good: bool) -> None:
-        """Uptime is written about once a minute: it isn't worth a sync to disk each time."""
-        self._unsaved = (self._unsaved[0] + 1, self._unsaved[1] + good)
-        self._rounds += 1
-        if self._unsaved[0] >= 3 or self._rounds == 1:
-            probes, answered = self._unsaved
+        """A probe stands for the time since the one before it, for while the Hub is away they come more often.
+
+        Uptime is written about once a minute: it isn't worth a sync to disk each time.
+        """
+        now = self.clock.steady()
+        stands_for = 1 if self._probed is None else max(1, min(round(now - self._probed), STANDS_FOR))
+        first, self._probed = self._probed is None, now
+        watched, answered = self._unsaved[0] + stands_for, self._unsaved[1] + stands_for * good
+        self._unsaved = (watched, answered)
+        if watched >= KEPT_AFTER or first:
             self._unsaved = (0, 0)
-            await link.note_uptime(probes, answered)
+            await link.note_uptime(watched, answered)
             for _ in range(_PRUNE_STEPS):
                 if not await journal.prune(self.store, self.clock, self.config.queue.journal_days):
                     break

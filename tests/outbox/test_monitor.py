@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from aria_tui.models import Change, SyncFinished
+from aria_tui.outbox import monitor
 from tests.outbox.bench import Bench, Home
 
 
@@ -172,3 +173,15 @@ async def test_what_is_restored_is_told_once(bench: Bench, home: Home, watch: Wa
     await watch.let_pass(120)
     notices = [change.text for change in watch.told("notice")]
     assert len([text for text in notices if "aria queue verify" in text]) == 1
+
+
+async def test_uptime_is_a_share_of_time_and_not_of_probes(
+    home: Home, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the Hub is away it is asked more often: a hundred seconds there and three hundred away are a quarter."""
+    monkeypatch.setattr(monitor, "KEPT_AFTER", 1)
+    await watch.let_pass(100)
+    home.weather.down = True
+    await watch.let_pass(300)
+    share = (await home.assistant.hub_status(probe=False)).uptime_7d
+    assert share is not None and 0.2 < share < 0.3, share

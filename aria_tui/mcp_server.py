@@ -50,11 +50,12 @@ INSTRUCTIONS = (
     "ARIA keeps tasks, insights, briefings and project activity. Writes are saved on this machine first: 'queued' "
     "means saved and on its way, so don't repeat it. When the Hub is away, lists are an error and never empty."
 )
-CLOSING_SECONDS = 1.5
+CLOSING_SECONDS = 1.0
 """Seconds for what is still open to be closed in order."""
-LAST_SECONDS = 1.7
+LAST_SECONDS = 1.2
 """Seconds after the end of input after which the process ends, whatever still holds it: a lock that another program
-keeps, a disk, a look-up of a name. What was answered is on disk by then; what wasn't is there whole, or not at all."""
+keeps, a disk, a look-up of a name. Two are promised, of which a busy machine takes some. What was answered is on disk
+by then; what wasn't is there whole, or not at all."""
 
 
 def serve(

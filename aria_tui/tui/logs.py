@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import logging.handlers
 import queue
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,6 +25,16 @@ class _NoSecrets(logging.Formatter):
         return text
 
 
+def _note(found: sys.UnraisableHookArgs) -> None:
+    """An error that nobody can catch, as where a process's pipes are forgotten at the end: no trace on the screen."""
+    told = (type(found.exc_value), found.exc_value, found.exc_traceback) if found.exc_value is not None else None
+    logging.getLogger(__name__).warning("%s %r", found.err_msg or "ignored in", found.object, exc_info=told)
+
+
+def _nobody_hears(_: sys.UnraisableHookArgs) -> None:
+    """The log is closed, and the terminal is the user's again."""
+
+
 class Log:
     """Takes the root logger for the time the dashboard runs. Records from any thread; no caller waits for the disk."""
 
@@ -38,6 +49,7 @@ class Log:
 
     def start(self) -> None:
         """Opens the file; where that can't be done the program goes on without a log."""
+        sys.unraisablehook = _note
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = logging.handlers.RotatingFileHandler(
@@ -57,6 +69,7 @@ class Log:
 
     def stop(self) -> None:
         """Writes what is left and gives the root logger back."""
+        sys.unraisablehook = _nobody_hears
         logging.getLogger().removeHandler(self._entry)
         if self._listener is not None:
             self._listener.stop()

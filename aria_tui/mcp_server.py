@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 import threading
 from collections.abc import Callable, Coroutine
@@ -37,6 +36,7 @@ from mcp_types import Tool as ToolDefinition
 
 from aria_tui import __version__, crash, documents, mcp_stdio, meaning
 from aria_tui import config as configuration
+from aria_tui.ending import end_now
 from aria_tui.errors import AriaError, HubUnavailable
 from aria_tui.mcp_tools import TOOLS, Tool, as_taken
 from aria_tui.models import BriefingDoc
@@ -138,7 +138,7 @@ def _leave() -> None:
     with suppress(OSError, ValueError):
         sys.stderr.write("aria: ended before everything could be closed\n")
         sys.stderr.flush()
-    os._exit(0)
+    end_now(0)
 
 
 async def _serve(desk: _Desk) -> None:

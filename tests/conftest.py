@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +19,20 @@ from tests.helpers.tmux import Tmux
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--case Q01``: only the tests that show this case (it may be given several times)."""
     parser.addoption("--case", action="append", default=[], metavar="NAME", help="only the tests of this case, as Q01")
+
+
+def pytest_configure() -> None:
+    """What runs the tests may ignore signals (``nohup``, a shell's ``&``), and what they start would inherit that."""
+    for number, usual in (signal.SIGHUP, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler), (
+        signal.SIGQUIT, signal.SIG_DFL,
+    ):  # fmt: skip
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: many tests wait for other processes most of their time."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -6,7 +6,6 @@ of a library comes on the screen, and an extension that swallows it is left half
 Until a command runs there is nothing to be unwound.
 """
 
-import os
 import signal
 import time
 from collections.abc import Coroutine
@@ -50,7 +49,9 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
         global _ended_by, _ended_at
         if _ended_at:
             if time.monotonic() - _ended_at > _LONG_ENOUGH:
-                os._exit(128 + number)
+                from aria_tui.ending import end_now  # nobody is patient often
+
+                end_now(128 + number)
             return
         _ended_by, _ended_at = signal.Signals(number), time.monotonic()
         if task is None or task.done():

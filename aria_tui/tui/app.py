@@ -26,6 +26,7 @@ from aria_tui import locale, paths
 from aria_tui.clean import visible
 from aria_tui.complaints import in_words
 from aria_tui.config import Config
+from aria_tui.ending import children, end_now
 from aria_tui.errors import AriaError
 from aria_tui.locale import _
 from aria_tui.tui import signals, themes
@@ -42,7 +43,7 @@ from aria_tui.tui.rows import RowActions
 from aria_tui.tui.screens.dashboard import DashboardScreen
 from aria_tui.tui.typed import at_once, is_line
 from aria_tui.tui.wallclock import use_zone
-from aria_tui.tui.wayout import WayOut, end_now
+from aria_tui.tui.wayout import WayOut
 from aria_tui.tui.writes import Writes
 
 log = logging.getLogger(__name__)
@@ -344,8 +345,9 @@ def run(config: Config, *, demo: Demo | None = None) -> int:
     if app.after_exit == "restart" and app.new_config is not None:
         return run(app.new_config)
     others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
-    if demo is None and any(thread.is_alive() and not thread.daemon for thread in others):
-        # Something didn't end in time and holds a thread: what was accepted is committed, nobody needs to wait for it.
+    if demo is None and (any(thread.is_alive() for thread in others) or children()):
+        # Something didn't end in time: what was accepted is committed, nobody needs to wait for it. A thread that is
+        # just starting a git would leave it behind.
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()

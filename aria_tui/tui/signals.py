@@ -6,7 +6,7 @@ import contextlib
 import signal
 from collections.abc import Callable, Iterator
 
-from aria_tui.tui.wayout import end_now
+from aria_tui.ending import end_now
 
 _ENDING = (
     *(signal.SIGTERM, signal.SIGHUP, signal.SIGINT),

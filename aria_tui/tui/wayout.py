@@ -9,7 +9,6 @@ from __future__ import annotations
 import _thread
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable
 
@@ -70,8 +69,3 @@ class WayOut:
             return sorted(task.get_name() for task in asyncio.all_tasks(self.loop)) if self.loop is not None else []
         except RuntimeError:  # they are changing just now
             return ["several things"]
-
-
-def end_now(status: int) -> None:
-    """Ends the process without waiting for anything."""
-    os._exit(status)

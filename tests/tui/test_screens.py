@@ -232,7 +232,7 @@ async def test_too_small_is_said_plainly_and_nothing_is_lost(dashboard: Any) -> 
                 assert "too" in running.screen_text or width < 3
         await running.pilot.resize_terminal(80, 24)
         await running.pilot.pause()
-        assert running.screen_text == before
+        assert running.screen_text.splitlines()[1:] == before.splitlines()[1:], "all but the clock"
 
 
 async def test_the_palette_stays_calm_on_a_screen_without_room(dashboard: Any) -> None:

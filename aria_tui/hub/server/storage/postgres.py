@@ -236,7 +236,10 @@ class PostgresStorage:
         return await self._write(self._migrate)
 
     async def _make_lock(self, connection: asyncpg.Connection) -> None:
-        with contextlib.suppress(asyncpg.UniqueViolationError, asyncpg.DuplicateTableError):
+        # IF NOT EXISTS doesn't see what another migration is just about to commit: table, its row type, its index.
+        with contextlib.suppress(
+            asyncpg.UniqueViolationError, asyncpg.DuplicateTableError, asyncpg.DuplicateObjectError
+        ):
             async with connection.transaction():
                 await connection.execute(migrations.LOCK)
         await connection.execute("INSERT INTO schema_lock (id) VALUES (1) ON CONFLICT (id) DO NOTHING")

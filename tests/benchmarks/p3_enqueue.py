@@ -42,22 +42,20 @@ class Raw:
 
 async def _measure(folder: Path) -> dict[str, float]:
     loop = asyncio.get_running_loop()
-    first = await Assistant.open(CONFIG, home=folder / "ours")
-    await first.capture_insight("first", offline=True)
-    second = await Assistant.open(CONFIG, home=folder / "raw")
-    await second.capture_insight("first", offline=True)
-    await second.close()
+    # Each in a file of its own, so that none measures what another has put there.
+    alone, together, at_times = [await _opened(folder / name) for name in ("one", "many", "bursts")]
+    await (await _opened(folder / "raw")).close()
     raw = Raw(folder / "raw" / "queue.db")
 
     async def one_after_another() -> float:
         start = time.perf_counter()
         for _ in range(ROWS):
-            await first.capture_insight("x", offline=True)
+            await alone.capture_insight("x", offline=True)
         return ROWS / (time.perf_counter() - start)
 
     async def writer() -> None:
         for _ in range(EACH):
-            await first.capture_insight("x", offline=True)
+            await together.capture_insight("x", offline=True)
 
     async def at_once() -> float:
         start = time.perf_counter()
@@ -67,7 +65,7 @@ async def _measure(folder: Path) -> dict[str, float]:
     async def bursts() -> float:
         start = time.perf_counter()
         for _ in range(EACH):
-            await asyncio.gather(*(first.capture_insight("x", offline=True) for _ in range(AT_ONCE)))
+            await asyncio.gather(*(at_times.capture_insight("x", offline=True) for _ in range(AT_ONCE)))
         return EACH * AT_ONCE / (time.perf_counter() - start)
 
     def on_loop(work: object) -> float:
@@ -86,7 +84,15 @@ async def _measure(folder: Path) -> dict[str, float]:
         )
     finally:
         raw.db.close()
-        await first.close()
+        for assistant in (alone, together, at_times):
+            await assistant.close()
+
+
+async def _opened(home: Path) -> Assistant:
+    """A program over a file that exists and has a row in it."""
+    assistant = await Assistant.open(CONFIG, home=home)
+    await assistant.capture_insight("first", offline=True)
+    return assistant
 
 
 def measure() -> list[Figure]:

@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 
-from aria_tui.locale import _, formats
+from aria_tui.locale import N_, _, formats
 
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 
@@ -40,11 +40,6 @@ def _say_place(key: str, value: str) -> str:
     if key == "amount" and (found := re.fullmatch(r"(-?\d+\.\d+)(?: (\S+))?", value)):
         return formats.amount(found[1], found[2])
     return value
-
-
-def N_(message: str) -> str:
-    """Marks a text for the catalogues."""
-    return message
 
 
 _PARTS = frozenset({N_("summary"), N_("budgets"), N_("recurring"), N_("bills"), N_("hledger"), N_("daily note")})

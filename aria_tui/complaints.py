@@ -7,14 +7,9 @@ stays without its words.
 from __future__ import annotations
 
 from aria_tui.errors import AriaError, ConfigError, HubUnavailable, InvalidInput
+from aria_tui.locale import N_
 from aria_tui.locale.made import said
 from aria_tui.wording import unavailable, why
-
-
-def N_(sentence: str) -> str:
-    """Marks a sentence for the catalogue."""
-    return sentence
-
 
 _SENTENCES = (
     # a row, a task or a choice that there is not

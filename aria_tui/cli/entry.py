@@ -69,18 +69,18 @@ def _speak() -> None:
 
 def _explain(error: AriaError, args: argparse.Namespace | None) -> None:
     """The sentence for an error; what was typed is given back wherever it was not saved."""
-    from aria_tui.cli.said import in_words
+    from aria_tui import complaints
     from aria_tui.errors import HubUnavailable, NotSaved, QueueUnavailable
 
     typed = getattr(args, "typed", None)
     if isinstance(error, QueueUnavailable) and typed is not None:
-        output.complain(in_words(f"not saved: {error}"))
+        output.complain(complaints.sentence(f"not saved: {error}"))
     elif isinstance(error, HubUnavailable):
         from aria_tui.wording import unavailable
 
         output.complain(unavailable(error, getattr(args, "wanted", "")))
     else:
-        output.complain(in_words(str(error)))
+        output.complain(complaints.in_words(error))
     if isinstance(error, NotSaved | QueueUnavailable) and (text := getattr(error, "text", "") or typed):
         output.note(output.safe(text, lines=True) if output.on_terminal(sys.stderr) else text)
 

@@ -11,15 +11,10 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from aria_tui import __version__
-from aria_tui.locale import _
+from aria_tui.locale import N_, _
 
 Run = Callable[[argparse.Namespace], "int | Coroutine[Any, Any, int] | None"]
 SubParsers = Any  # argparse._SubParsersAction has no public name
-
-
-def N_(message: str) -> str:
-    """Marks a text for the catalogues that is translated where it is used."""
-    return message
 
 
 COMMANDS: dict[str, tuple[str, str]] = {

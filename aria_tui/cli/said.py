@@ -6,15 +6,9 @@ outbox's reasons here.
 
 from __future__ import annotations
 
-from aria_tui.locale import _, ngettext
+from aria_tui.locale import N_, _, ngettext
 from aria_tui.locale.made import said
 from aria_tui.models import SyncReport
-
-
-def N_(sentence: str) -> str:
-    """Marks a sentence for the catalogue."""
-    return sentence
-
 
 _SENTENCES = (
     # what became of a write; the most frequent first
@@ -57,18 +51,6 @@ _SENTENCES = (
     N_("nothing was sent: {why}"),
     N_("what was sent could not be noted ({why}); it will be sent again with the same keys"),
     # what is wrong with what was asked for
-    N_("there is no operation #{number} in the queue"),
-    N_("there is no operation #{number} waiting or parked"),
-    N_("#{number} is neither a dead letter nor waiting"),
-    N_("#{number} is not in the conflict inbox"),
-    N_("#{number} is in the journal; it can't be changed any more"),
-    N_("#{number} was sent already; it can't be changed any more"),
-    N_("#{number} was sent and may be at the Hub; it can't be discarded"),
-    N_("there is no task {id}"),
-    N_("no task is known by an id that begins with {beginning}"),
-    N_("no insight is known by an id that begins with {beginning}"),
-    N_("{beginning} fits {count} tasks ({ids}); give more of the id"),
-    N_("{beginning} fits {count} insights ({ids}); give more of the id"),
     N_("{field}: must not be empty"),
     N_("{field}: is too long: {size} characters, at most {most}"),
     N_("{field}: is too long: {size} bytes, at most {most}"),
@@ -104,10 +86,10 @@ def _value(name: str, text: str) -> str:
         case "outcome":
             return outcome(text)
         case "why":
-            from aria_tui.hub.client import in_words as reason
+            from aria_tui import complaints
 
             inner = in_words(text)
-            return reason(text) if inner == text else inner
+            return complaints.sentence(text) if inner == text else inner
     return text
 
 

@@ -6,13 +6,8 @@ Reasons travel in JSON, logs and the queue file, so they are made in English. A 
 
 from __future__ import annotations
 
+from aria_tui.locale import N_
 from aria_tui.locale.made import said
-
-
-def N_(sentence: str) -> str:
-    """Marks a sentence for the catalogue."""
-    return sentence
-
 
 REFUSED = N_("connection refused")
 NO_ROUTE = N_("no route to the host")

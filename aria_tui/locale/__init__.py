@@ -44,5 +44,10 @@ def _(message: str) -> str:
     return _words.gettext(message)
 
 
+def N_(message: str) -> str:
+    """Marks a text for the catalogues that is translated where it is used."""
+    return message
+
+
 def ngettext(one: str, many: str, n: int) -> str:
     return _words.ngettext(one, many, n)

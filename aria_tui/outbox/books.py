@@ -158,7 +158,7 @@ class Books:
         self, job: Callable[[aiosqlite.Connection], Awaitable[tuple[Any, Tally, list[str]]]], before: Tally
     ) -> Any:
         try:
-            result, tally, resolved = await self.store.write(job, spare=True)
+            result, tally, resolved = await self.store.write(job, hurried=True)
         except BaseException:
             self.tally = before
             raise
@@ -210,7 +210,7 @@ class Books:
             await settle.unmark(connection, part, outcome.reason, reached=reached)
             await self._landed(connection)
 
-        await self.store.write(job, spare=True)
+        await self.store.write(job, hurried=True)
 
     async def put_back(self, part: list[Row], reason: str) -> None:
         """The last attempt's error on each row; they are in doubt, and nothing was spent."""
@@ -219,7 +219,7 @@ class Books:
             await settle.note_error(connection, part, reason)
             await self._landed(connection)
 
-        await self.store.write(job, spare=True)
+        await self.store.write(job, hurried=True)
 
     async def spend(self, row: Row, outcome: Outcome) -> None:
         """One of the row's attempts is spent."""
@@ -233,7 +233,7 @@ class Books:
                 connection, self.clock, self.link.now(), self.config.queue.max_attempts, row, verdict, why=why
             )
 
-        self.tally = self.tally.plus(await self.store.write(job, spare=True))
+        self.tally = self.tally.plus(await self.store.write(job, hurried=True))
         self.tell()
 
     # What others see
@@ -266,7 +266,7 @@ class Books:
             if last_sync:
                 await state.put_in(connection, f"last_sync:{self.link.target}", self.link.now())
 
-        await self.store.write(job, spare=True)
+        await self.store.write(job, hurried=True)
 
     async def _publish(self, connection: aiosqlite.Connection, report: SyncReport | None = None) -> None:
         """What is in flight and how far it is, in the transaction that changes it, for the processes that look on."""

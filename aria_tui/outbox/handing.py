@@ -42,10 +42,10 @@ class Insert:
 
 class Work:
     """A job for the writer. None: only see to it that the file is open; ``damage``: why it has to be put aside;
-    ``spare``: it can be done without."""
+    ``hurried``: it doesn't wait for a lock that was just waited for in vain."""
 
-    def __init__(self, job: Job[Any] | None, damage: str = "", *, spare: bool = False) -> None:
-        self.job, self.damage, self.spare = job, damage, spare
+    def __init__(self, job: Job[Any] | None, damage: str = "", *, hurried: bool = False) -> None:
+        self.job, self.damage, self.hurried = job, damage, hurried
         self.done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
 

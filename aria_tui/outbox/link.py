@@ -356,7 +356,7 @@ class Link:
             )
             await connection.execute("DELETE FROM uptime WHERE hour < ?", (old,))
 
-        await self.store.write(job, spare=True)
+        await self.store.write(job, hurried=True)
 
     async def refresh_uptime(self) -> None:
         """Puts the share of the last 7 days, as far as they were watched, in which the Hub answered into ``status``."""

@@ -41,4 +41,4 @@ async def put(store: Store, name: str, value: object | None) -> None:
     async def job(connection: aiosqlite.Connection) -> None:
         await put_in(connection, name, value)
 
-    await store.write(job, spare=True)
+    await store.write(job, hurried=True)

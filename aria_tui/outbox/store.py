@@ -110,14 +110,14 @@ class Store:
                 await finish(item.over)
             raise
 
-    async def write(self, job: Job[T], *, spare: bool = False) -> T:
+    async def write(self, job: Job[T], *, hurried: bool = False) -> T:
         """Runs a job in one transaction of its own, whole or not at all; a cancellation waits for its end.
 
         The job may run twice (in a file that takes the place of a damaged one), so it keeps nothing of its own.
-        ``spare``: it can be done without, and doesn't wait once more for a lock that was just waited for in vain.
+        ``hurried``: it doesn't wait once more for a lock that was just waited for in vain.
         Raises NotSaved, QueueUnavailable.
         """
-        result: T = await self._wait_for(Work(job, spare=spare))
+        result: T = await self._wait_for(Work(job, hurried=hurried))
         return result
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
@@ -257,7 +257,7 @@ class Store:
             connection = await self._connected()
             mark = ""
             try:
-                waited = work.spare and time.monotonic() - self._locked < _STILL_BUSY
+                waited = work.hurried and time.monotonic() - self._locked < _STILL_BUSY
                 begin = functools.partial(connection.execute, "BEGIN IMMEDIATE")
                 await patiently(begin, patience_s=0.0 if waited else None)
                 try:

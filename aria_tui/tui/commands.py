@@ -8,12 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from aria_tui.locale import _
-
-
-def N_(message: str) -> str:
-    """Marks a text for the catalogue without translating it yet."""
-    return message
+from aria_tui.locale import N_, _
 
 
 @dataclass(frozen=True)

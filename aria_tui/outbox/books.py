@@ -1,11 +1,13 @@
 """What a drain writes down: each attempt before it is sent, each result before it is told (queue.md, "Draining").
 
-The results of a batch are owed until they are committed: with the attempt of the next batch, in one transaction, or
-alone when nothing follows. Between two batches that is one sync to disk instead of two.
+The results of a batch are owed until they are committed. Few are committed with the attempt of the next batch, in one
+transaction: between two batches that is one sync to disk instead of two. Many are committed while the next request is
+under way, for then it is their writing that takes time. When nothing follows they are committed alone.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -19,6 +21,7 @@ from aria_tui.models import SyncProgress, SyncReport
 from aria_tui.outbox import doubt, settle, state
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.gist import gist
+from aria_tui.outbox.handing import finish
 from aria_tui.outbox.link import Known, Link
 from aria_tui.outbox.plain import map_id
 from aria_tui.outbox.rows import Row
@@ -30,15 +33,16 @@ from aria_tui.outbox.verdict import Verdict
 Delivered = Callable[[Sequence[Judged], Outcome | None], Awaitable[None]]
 Seen = Callable[[str], Mapping[str, Any] | None]
 """An entity's name → its fields as last seen at the Hub."""
+MANY = 100
+"""Results that are written while the next request is under way."""
 
 
 class Owed(msgspec.Struct, frozen=True):
     """Verdicts that are known and not yet committed. ``outcome``: the answer, which may bear the id that a plain Hub
-    gave to what it just created; ``known``: what was known of the Hub before it was asked."""
+    gave to what it just created."""
 
     judged: Sequence[Judged]
     outcome: Outcome | None
-    known: Known | None
 
 
 class Books:
@@ -62,6 +66,7 @@ class Books:
         self.store, self.clock, self.link, self.config = store, clock, link, config
         self._report, self._delivered, self._seen = report, delivered, seen
         self._owed: Owed | None = None
+        self._paying: asyncio.Task[None] | None = None
         self._known: Known | None = None
         self._started = clock.steady()
         self._first = self._last = 0
@@ -87,9 +92,10 @@ class Books:
     # Attempts and results
 
     async def begin(self, part: list[Row]) -> list[Row]:
-        """Commits what is owed and an attempt of the rows that still wait as they were read; gives those. The entities
-        of those that changed since have to wait for another round."""
-        now, owed, before = self.link.now(), self._take_owed(), self.tally
+        """Commits an attempt of the rows that still wait as they were read, and what is owed unless it is much; gives
+        those rows. The entities of those that changed since have to wait for another round."""
+        later = self._owed if self._owed is not None and len(self._owed.judged) >= MANY else None
+        now, owed, before = self.link.now(), None if later else self._take_owed(), self.tally
 
         async def job(connection: aiosqlite.Connection) -> tuple[tuple[list[Row], list[Row]], Tally, list[str]]:
             resolved: list[str] = []
@@ -101,7 +107,7 @@ class Books:
                 await settle.mark_sent(connection, kept, now)
             self._first, self._last = (kept[0].id, kept[-1].id) if kept else (0, 0)
             self._current = gist(kept[0]) if kept else self._current
-            await self._publish(connection)
+            await self._publish(connection, answered=later)
             return (kept, changed), self.tally, resolved
 
         kept: list[Row]
@@ -125,20 +131,40 @@ class Books:
         delivered = [pair for pair in judged if pair[1].fate == "delivered"]
         if delivered:
             await self._delivered(delivered, outcome)
-        self._owed = Owed(judged, outcome, self._known)
+        self.link.note_changes(self._known, sum(map(_made, judged)))
+        self._owed = Owed(judged, outcome)
+
+    def pay_meanwhile(self) -> None:
+        """What is still owed is committed while something else goes on, till ``paid``."""
+        if self._owed is not None:
+            self._paying = asyncio.create_task(self._pay(self._take_owed()), name="outbox results")
+
+    async def paid(self) -> None:
+        """Awaits ``pay_meanwhile``, also when it is cancelled. Raises what that raised."""
+        if self._paying is None:
+            return
+        try:
+            await asyncio.shield(self._paying)
+        except asyncio.CancelledError:
+            await finish(self._paying)
+            raise
 
     async def pay(self) -> None:
         """Commits what is owed, if anything is, and that nothing is in flight any more."""
-        owed, before = self._take_owed(), self.tally
-        if owed is None and not self._first:
-            return
+        owed = self._take_owed()
+        if owed is not None or self._first:
+            self._first = self._last = 0
+            await self._pay(owed)
+
+    async def _pay(self, owed: Owed | None) -> None:
+        before = self.tally
 
         async def job(connection: aiosqlite.Connection) -> tuple[None, Tally, list[str]]:
             resolved: list[str] = []
             self.tally = before
             if owed is not None:
                 self.tally, resolved = await self._write_down(connection, owed, before)
-            await self._landed(connection)
+            await self._publish(connection)
             return None, self.tally, resolved
 
         await self._commit(job, before)
@@ -183,7 +209,7 @@ class Books:
             await map_id(connection, self.link.target, owed.judged[0][0], owed.outcome)
         if self.link.client.plain:
             await doubt.forget(connection, [row for row, verdict in owed.judged if verdict.fate == "delivered"])
-        await self.link.note_changes(connection, owed.known, sum(map(_made, owed.judged)))
+        await self.link.keep_changes(connection)
         resolved = await self._by_policy(connection, owed.judged, now)
         return before.plus(msgspec.structs.replace(done, conflicts=done.conflicts - len(resolved))), resolved
 
@@ -268,10 +294,17 @@ class Books:
 
         await self.store.write(job, hurried=True)
 
-    async def _publish(self, connection: aiosqlite.Connection, report: SyncReport | None = None) -> None:
-        """What is in flight and how far it is, in the transaction that changes it, for the processes that look on."""
-        pid = os.getpid()
-        await state.put_in(connection, "sending", Sending(pid=pid, first=self._first, last=self._last))
+    async def _publish(
+        self, connection: aiosqlite.Connection, report: SyncReport | None = None, *, answered: Owed | None = None
+    ) -> None:
+        """What is in flight and how far it is, in the transaction that changes it, for the processes that look on.
+
+        What was ``answered`` and is written down later counts as in flight till then.
+        """
+        pid, numbers = os.getpid(), [row.id for row, _ in answered.judged] if answered else []
+        numbers += [number for number in (self._first, self._last) if number]
+        sending = Sending(pid=pid, first=min(numbers, default=0), last=max(numbers, default=0))
+        await state.put_in(connection, "sending", sending)
         if self.run is not None:
             running = Running(pid=pid, run=self.run, progress=self.progress(), finished=report)
             await state.put_in(connection, "drain", running)

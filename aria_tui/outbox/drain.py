@@ -141,7 +141,11 @@ class Drain(Lane):
     def _under_way(self) -> None:
         """The next rows are read while these are on their way."""
         if self.books.run is not None and self._reading is None:
-            self._reading = asyncio.create_task(self._next_batch(self._after, growing=True))
+            self._reading = asyncio.create_task(self._read_on())
+
+    async def _read_on(self) -> tuple[list[Row], int]:
+        await self.books.paid()  # a commit has to wait for whoever reads
+        return await self._next_batch(self._after, growing=True)
 
     async def _read_meanwhile(self) -> tuple[list[Row], int] | None:
         """What was read while a request was under way; None: there was none, or it was for another number of rows."""

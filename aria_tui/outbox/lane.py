@@ -148,8 +148,12 @@ class Lane:
         part[:] = await self.books.begin(part)
         if not part:
             return None
+        self.books.pay_meanwhile()
         self._under_way()
-        outcome = await self._request(part)
+        try:
+            outcome = await self._request(part)
+        finally:
+            await self.books.paid()
         restored = await self.link.note_epoch(outcome.epoch)
         if outcome.kind == "restored":
             await self.link.note_restored()

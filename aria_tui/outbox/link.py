@@ -209,15 +209,18 @@ class Link:
             self.known = msgspec.structs.replace(self.known, restored=restored)
             await self._keep(state.put(self.store, f"hub:{self.target}", self.known))
 
-    async def note_changes(self, connection: aiosqlite.Connection, before: Known | None, count: int) -> None:
+    def note_changes(self, before: Known | None, count: int) -> None:
         """``count`` things were made at the Hub by a request, so its last change number is higher by that at least than
-        ``before`` the request: a lower one later means that it was restored. In the transaction that acknowledges them;
-        done twice it is the same, and a probe that came meanwhile has counted them already."""
+        ``before`` the request: a lower one later means that it was restored. A probe that came meanwhile has counted
+        them already."""
         known = self.known
-        if known is None or before is None or not count or known.epoch != before.epoch:
-            return
-        self.known = msgspec.structs.replace(known, seq=max(known.seq, before.seq + count))
-        await state.put_in(connection, f"hub:{self.target}", self.known)
+        if known is not None and before is not None and count and known.epoch == before.epoch:
+            self.known = msgspec.structs.replace(known, seq=max(known.seq, before.seq + count))
+
+    async def keep_changes(self, connection: aiosqlite.Connection) -> None:
+        """Keeps what was noted, in the transaction that acknowledges them; done twice it is the same."""
+        if self.known is not None:
+            await state.put_in(connection, f"hub:{self.target}", self.known)
 
     async def waive_restored(self) -> None:
         """The user verified, or doesn't mind: draining goes on."""

@@ -61,7 +61,8 @@ async def still_there(connection: aiosqlite.Connection, rows: Sequence[Row]) -> 
     """
     found = await connection.execute_fetchall(
         "SELECT id, op_id, target, base_version, base FROM queue"
-        " WHERE synced_at IS NULL AND id IN (SELECT value FROM json_each(?))",
+        # "+": found by their numbers, not through the index of those that wait.
+        " WHERE +synced_at IS NULL AND id IN (SELECT value FROM json_each(?))",
         (id_list(rows),),
     )
     now = {row[0]: tuple(row[1:]) for row in found}

@@ -40,9 +40,13 @@ def files(home: Path) -> list[str]:
 
 
 class Nursery:
-    """Runs commands in forked children, under ``strace`` where a point is given. Use as a context manager."""
+    """Runs commands in forked children, under ``strace`` where a point is given. Use as a context manager.
 
-    def __init__(self, aria: Aria) -> None:
+    ``small``: they send in small portions.
+    """
+
+    def __init__(self, aria: Aria, *, small: bool = False) -> None:
+        self.small = small
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.inject"], env=aria.environment(), cwd=aria.root / "user",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
@@ -56,7 +60,7 @@ class Nursery:
 
     def run(self, home: Path, words: Sequence[str], point: Point | None = None, log: Path | None = None) -> Done:
         """One command over one home. With a ``log`` and no point the calls are only recorded there."""
-        self._tell({"home": str(home), "words": list(words)})
+        self._tell({"home": str(home), "words": list(words), "small": self.small})
         child = int(self._hear())
         tracer = self._attach(child, home, point, log) if point or log else None
         self._tell("go")
@@ -124,10 +128,12 @@ def _child(order: dict[str, object], go: int, out: Path) -> None:
     os.environ["ARIA_HOME"] = str(order["home"])
     sys.argv = ["aria", *order["words"]]  # type: ignore[misc]
     from aria_tui.cli import main
+    from tests.faults.portions import small_portions
 
     status = 1
     try:
-        status = main()
+        with small_portions(bool(order["small"])):
+            status = main()
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else 1
     finally:

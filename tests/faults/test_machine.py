@@ -24,8 +24,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.runner = asyncio.Runner()
         self.runner.get_loop()
-        self.world = World()
-        self.do(self.world.__aenter__())
+        self.world: World
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
@@ -46,8 +45,10 @@ class Machine(RuleBasedStateMachine):
     def some(self) -> bool:
         return bool(self.world.ledger.tasks(self.world.account))
 
-    @initialize()
-    def first_task(self) -> None:
+    @initialize(small=st.booleans())
+    def first_task(self, small: bool) -> None:
+        self.world = World(small=small)
+        self.do(self.world.__aenter__())
         self.do(self.world.add_task())
 
     @rule(offline=st.booleans())

@@ -33,6 +33,7 @@ def test_whatever_happens_every_promise_holds(first: int, workers: Pool) -> None
     assert not wrong, "\n\n".join(wrong)
 
 
+@pytest.mark.parametrize("small", [False, True], ids=["whole", "in small portions"])
 @pytest.mark.parametrize("seed", FAILED_ONCE)
-async def test_what_failed_once(seed: int) -> None:
-    await run_schedule(seed)
+async def test_what_failed_once(seed: int, small: bool) -> None:
+    await run_schedule(seed, small=small)

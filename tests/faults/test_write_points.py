@@ -10,11 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
+import pytest
+
 from tests.faults.inject import Nursery, Point, points
+from tests.faults.portions import FIRST
 from tests.helpers.aria import Aria, Done
 from tests.helpers.hub import HubProcess
 
 EARLY = ["early 0", "early 1"]
+TWO_BATCHES = [f"early {number}" for number in range(2 * FIRST)]
 SAVE = ["insight", "add", "the new one", "--offline"]
 SYNC = ["sync", "--json"]
 Check = Callable[[Nursery, Path, Point, Done], str]
@@ -32,14 +36,15 @@ def waiting(home: Path) -> list[str]:
         db.close()
 
 
-def prepared(aria: Aria) -> Path:
-    for text in EARLY:
+def prepared(aria: Aria, texts: list[str] = EARLY) -> Path:
+    for text in texts:
         aria("insight", "add", text, "--offline").ok()
     return aria.home
 
 
-def at_each(aria: Aria, words: list[str], tmp_path: Path, check: Check) -> list[str]:
-    """Runs the command with a fault at every point, each over a copy of the home, two at a time; what was wrong."""
+def at_each(aria: Aria, words: list[str], tmp_path: Path, check: Check, *, small: bool = False) -> list[str]:
+    """Runs the command with a fault at every point, each over a copy of the home, two at a time; what was wrong.
+    ``small``: it sends in small portions."""
     nurseries: SimpleQueue[Nursery] = SimpleQueue()
 
     def one(numbered: tuple[int, Point]) -> str:
@@ -55,7 +60,7 @@ def at_each(aria: Aria, words: list[str], tmp_path: Path, check: Check) -> list[
             nurseries.put(nursery)
             shutil.rmtree(home)
 
-    with Nursery(aria) as first, Nursery(aria) as second, ThreadPoolExecutor(2) as pool:
+    with Nursery(aria, small=small) as first, Nursery(aria, small=small) as second, ThreadPoolExecutor(2) as pool:
         shutil.copytree(aria.home, tmp_path / "count")
         found = points(first, tmp_path / "count", words, tmp_path / "count.log")
         nurseries.put(first)
@@ -83,8 +88,9 @@ def test_saving_says_queued_if_and_only_if_the_row_is_there(aria: Aria, tmp_path
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("texts", [EARLY, TWO_BATCHES], ids=["at once", "results while the next is under way"])
 def test_what_the_hub_has_is_marked_or_sent_again_with_the_same_key(
-    aria: Aria, tmp_path: Path, hub: HubProcess
+    aria: Aria, tmp_path: Path, hub: HubProcess, texts: list[str]
 ) -> None:
     def check(nursery: Nursery, home: Path, point: Point, done: Done) -> str:
         if done.status == 0:
@@ -93,7 +99,7 @@ def test_what_the_hub_has_is_marked_or_sent_again_with_the_same_key(
         return f"{point}: rows still wait: {again}" if waiting(home) else ""
 
     aria.use(hub.url, hub.token)
-    prepared(aria)
-    wrong = at_each(aria, SYNC, tmp_path, check)
+    prepared(aria, texts)
+    wrong = at_each(aria, SYNC, tmp_path, check, small=len(texts) > FIRST)
     assert not wrong, "\n".join(wrong)
-    assert sorted(row["content"] for row in hub.all("insights")) == EARLY, "each once, however often it was sent"
+    assert sorted(row["content"] for row in hub.all("insights")) == texts, "each once, however often it was sent"

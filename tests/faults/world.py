@@ -25,6 +25,7 @@ from aria_tui.models import SyncFinished, SyncReport, WriteResult
 from tests.faults import reference
 from tests.faults.clock import SimulatedClock
 from tests.faults.ledger import Ledger, Story, check_keys, check_log, check_state
+from tests.faults.portions import small_portions
 from tests.faults.transport import FAULTS, Applied, Network
 
 T = TypeVar("T")
@@ -43,9 +44,11 @@ def scratch() -> Path:
 
 
 class World:
-    """Use ``async with``. ``weather`` is the chance that a request meets a fault out of ``kinds``."""
+    """Use ``async with``. ``weather`` is the chance that a request meets a fault out of ``kinds``; ``small``: rows go
+    in small portions."""
 
-    def __init__(self, seed: int = 0, kinds: tuple[str, ...] = FAULTS) -> None:
+    def __init__(self, seed: int = 0, kinds: tuple[str, ...] = FAULTS, *, small: bool = False) -> None:
+        self.portions = small_portions(small)
         self.dice = random.Random(seed)
         self.clock = SimulatedClock(seed)
         self.ledger = Ledger()
@@ -66,6 +69,7 @@ class World:
         self.history: list[str] = []
 
     async def __aenter__(self) -> World:
+        self.portions.__enter__()
         self.folder = scratch()
         self.hub = await reference.ReferenceHub.start(self.folder / "hub.db")
         self.tokens = {name: await self.hub.token(name) for name in ("anna", "bert")}
@@ -77,10 +81,13 @@ class World:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for assistant in self.open:
-            await self.run(assistant.close())
-        await self.hub.close()
-        shutil.rmtree(self.folder)
+        try:
+            for assistant in self.open:
+                await self.run(assistant.close())
+            await self.hub.close()
+        finally:
+            shutil.rmtree(self.folder)
+            self.portions.__exit__(None, None, None)
 
     # -- the client's life
 

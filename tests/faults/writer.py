@@ -19,9 +19,11 @@ from tests.faults import planted
 
 
 def one_life(number: int, out: int, dice: random.Random) -> None:
-    """Writes insights and edits of one task, some at once to the Hub, with a sync now and then; says each outcome."""
+    """Writes insights, some at once to the Hub, with a sync now and then; says each outcome. Every other life sends in
+    small portions."""
     from aria_tui import config
     from aria_tui.assistant import Assistant
+    from tests.faults.portions import small_portions
 
     def say(word: str, *parts: str) -> None:
         os.write(out, (json.dumps([word, *parts]) + "\n").encode())
@@ -38,7 +40,8 @@ def one_life(number: int, out: int, dice: random.Random) -> None:
                     async for _ in assistant.sync():
                         pass
 
-    asyncio.run(live())
+    with small_portions(number % 2 == 1):
+        asyncio.run(live())
 
 
 def nursery(lives: int, seed: int, longest: float) -> None:

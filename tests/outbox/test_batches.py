@@ -9,6 +9,7 @@ import httpx
 import msgspec
 import pytest
 
+from aria_tui.outbox import lane
 from aria_tui.outbox.lane import Lane
 from tests.outbox.bench import Bench, Home
 
@@ -22,7 +23,6 @@ class Sizes(httpx.AsyncBaseTransport):
         self.bytes: list[int] = []
         self.refuse_above = 10**9
         self.poison = ""
-        self.slow_ms = 0.0
         home.network.inner = self
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -51,13 +51,26 @@ async def fill(home: Home, count: int, text: str = "insight") -> None:
         await home.assistant.capture_insight(f"{text} {number}", offline=True)
 
 
-async def test_batches_begin_small_enough_to_show_progress_and_grow(bench: Bench, home: Home) -> None:
+async def test_batches_begin_small_enough_to_show_progress_and_grow(
+    bench: Bench, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "QUICK", 1e6)  # how quick this machine is today is not asked
     await fill(home, 2200)
     sizes = Sizes(home)
     seen, report = await home.events()
     assert report.synced == 2200 and sizes.sizes == [500, 1000, 700]
     done = [event.done for event in seen]
     assert done == sorted(done) and seen[-1].done == seen[-1].total == 2200
+
+
+async def test_a_hub_that_takes_its_time_gets_smaller_ones_and_not_too_small(
+    bench: Bench, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "QUICK", 1e-6)
+    await fill(home, 400)
+    sizes = Sizes(home)
+    assert (await home.sync()).synced == 400
+    assert sizes.sizes == [200, *[lane.SMALLEST] * 4]
 
 
 async def test_two_hundred_rows_show_progress_half_way(bench: Bench, home: Home) -> None:

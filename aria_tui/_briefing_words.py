@@ -135,6 +135,7 @@ _SENTENCES: tuple[str, ...] = (
     N_("summary of {month}"),
     N_("several currencies ({names}): set [finance] currency"),
     N_("not added: {names}"),
+    N_("no account named {missing} (there are: {names}): set [finance] income and expenses"),
     N_("there is no hledger program"),
     N_("hledger gave no answer in time"),
     N_("{amount} can be read in two ways (declare its commodity)"),

@@ -32,6 +32,8 @@ _DECIMAL_MARK = re.compile(r"^decimal-mark\s", re.M)
 _POSTING = re.compile(r"^[ \t]+(?:[*!]\s*)?[^\s;](?:[^\n;]*?\S)?(?:  +|\t)\s*(?P<amount>[^;\n]+)")
 _SYMBOL = r"""(?:"[^"]+"|[^\s\d"+\-.,@=;()]+)"""
 _AMOUNT = re.compile(rf"\s*[+-]?\s*(?P<left>{_SYMBOL})?\s*[+-]?\s*\d(?:[\d.,']*\d)?[.,]?\s*(?P<right>{_SYMBOL})?")
+_NEITHER = {"asset", "assets", "liability", "liabilities", "debt", "debts", "equity"}
+"""Accounts that are neither income nor expenses by the names that hledger knows (hledger manual, "Account types")."""
 _SOURCE_LINE = re.compile(r"\s*\d*\s*\|")
 
 
@@ -49,6 +51,7 @@ async def read(config: FinanceConfig, when: Moment, deadline: float, environ: Ma
         ("balance", "-O", "json", "--flat", "--budget", *month, expenses),
         ("print", "-O", "json", f"--forecast={today.isoformat()}..{until}", "-b", first.isoformat(), "-e", until),
         ("files",),
+        ("accounts",),
     )
     end = asyncio.get_running_loop().time() + deadline
     answers = await asyncio.gather(*(_run(path, words, end, environ) for words in asked), return_exceptions=True)
@@ -58,14 +61,18 @@ async def read(config: FinanceConfig, when: Moment, deadline: float, environ: Ma
     balance, goals, entries = (_json(answer) for answer in answers[:3] if isinstance(answer, bytes))
     finances = money.Finances(month=f"{today:%Y-%m}", currency=config.currency or None)
     try:
-        _totals(balance, config, finances)
+        _totals(balance, config, finances, _lines(answers[4]))
         finances.budgets = _goals(goals, config, finances)
         finances.due = money.payments(_periodic(entries, config, today), today, config.due_days, finances.currency)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
         raise money.Bad("hledger's answer has another form than expected") from None
-    files = answers[3].decode("utf-8", "replace").splitlines() if isinstance(answers[3], bytes) else []
-    finances.problems += ambiguous([Path(name) for name in files if name])
+    finances.problems += ambiguous([Path(name) for name in _lines(answers[3])])
     return finances
+
+
+def _lines(answer: bytes | BaseException) -> list[str]:
+    text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else ""
+    return [line for line in text.splitlines() if line]
 
 
 def ambiguous(files: Sequence[Path]) -> list[str]:
@@ -141,11 +148,14 @@ def _amounts(given: Sequence[Mapping[str, Any]]) -> dict[str, Decimal]:
     return found
 
 
-def _totals(balance: Any, config: FinanceConfig, finances: money.Finances) -> None:
+def _totals(balance: Any, config: FinanceConfig, finances: money.Finances, accounts: Sequence[str]) -> None:
     """Income and expenses in one currency; what is in others is named and not added."""
+    if missing := _missing(accounts, config):
+        finances.problems.append(missing)
+        return
     sums: dict[str, dict[str, Decimal]] = {"income": {}, "expenses": {}}
     for account, _, _, amounts in balance[0]:
-        side = "income" if account == config.income or account.startswith(f"{config.income}:") else "expenses"
+        side = "income" if _is_under(account, config.income) else "expenses"
         for name, value in _amounts(amounts).items():
             sums[side][name] = sums[side].get(name, Decimal(0)) + value
     names = sorted({name for side in sums.values() for name, value in side.items() if value})
@@ -159,6 +169,23 @@ def _totals(balance: Any, config: FinanceConfig, finances: money.Finances) -> No
     finances.expenses = sums["expenses"].get(chosen, Decimal(0))
     finances.balance = finances.income - finances.expenses
     finances.currency = money.CODES.get(chosen, chosen) or config.currency or None
+
+
+def _missing(accounts: Sequence[str], config: FinanceConfig) -> str:
+    """What is wrong where a configured account is not in the journal and one of another name may be it: its sum is not
+    zero, but unknown."""
+    wanted = (config.income, config.expenses)
+    missing = [name for name in wanted if not any(_is_under(account, name) for account in accounts)]
+    known = _NEITHER | {name.partition(":")[0] for name in wanted}
+    others = sorted({account.partition(":")[0] for account in accounts} - known)
+    if not missing or not others:
+        return ""
+    there = ", ".join(others[:8])
+    return f"no account named {', '.join(missing)} (there are: {there}): set [finance] income and expenses"
+
+
+def _is_under(account: str, name: str) -> bool:
+    return account == name or account.startswith(f"{name}:")
 
 
 def _chosen(names: Sequence[str], wanted: str) -> str | None:
@@ -199,7 +226,7 @@ def _periodic(entries: Any, config: FinanceConfig, today: date) -> list[dict[str
         paid = (entry["tdescription"], entry["tdate"][:7]) in written
         for posting in entry["tpostings"]:
             account = posting["paccount"]
-            if name and (account == config.expenses or account.startswith(f"{config.expenses}:")):
+            if name and _is_under(account, config.expenses):
                 for key, value in _amounts(posting["pamount"]).items():
                     item = {"desc": name, "amount": value, "currency": money.CODES.get(key, key), "due": entry["tdate"]}
                     found.append(item | {"paid": paid})

@@ -346,6 +346,22 @@ async def test_currencies_are_never_added(tmp_path: Path) -> None:
     assert (section.state, section.reason, section.data["expenses"]) == ("partial", "not added: $", "10.50")
 
 
+@pytest.mark.case("F01")
+@needs_hledger
+async def test_accounts_of_other_names_are_not_taken_for_zero(tmp_path: Path) -> None:
+    file = tmp_path / "a.journal"
+    file.write_text("2026-11-01 x\n  despesas:casa  10.50 EUR\n  ativos\n2026-11-02 y\n  income  -1 EUR\n  assets\n")
+    section = await finance(f'kind = "hledger"\npath = "{file}"')
+    said = "no account named expenses (there are: ativos, despesas): set [finance] income and expenses"
+    assert (section.state, section.reason) == ("partial", said)
+    assert (section.data["income"], section.data["expenses"], section.data["balance"]) == (None, None, None)
+    section = await finance(f'kind = "hledger"\npath = "{file}"\nexpenses = "despesas"')
+    assert (section.state, section.data["income"], section.data["expenses"]) == ("ok", "1.00", "10.50")
+    file.write_text("2026-11-01 x\n  assets  10.50 EUR\n  equity\n")
+    section = await finance(f'kind = "hledger"\npath = "{file}"')
+    assert (section.state, section.data["income"], section.data["expenses"]) == ("ok", "0.00", "0.00")
+
+
 @pytest.mark.case("F02")
 @needs_hledger
 @pytest.mark.parametrize(

@@ -167,14 +167,18 @@ class Push:
         return results
 
     async def _request(self, method: str, path: str, body: bytes | None = None) -> httpx.Response:
-        """One request, tried again while the Hub is away or asks to wait. Raises AriaError."""
-        why = ""
+        """One request, tried again while the Hub is away or asks to wait; a Hub that was never met is not waited for.
+        Raises AriaError."""
+        why, wait = "", 0.0
         for attempt in range(TRIES):
+            await asyncio.sleep(wait)
             wait = min(30.0, 0.5 * 2**attempt)
             try:
                 answer = await self._client.request(method, path, content=body, headers=_JSON)
             except httpx.TransportError as error:
-                why = str(error) or type(error).__name__
+                why = f"can't be reached ({str(error) or type(error).__name__})"
+                if not self._target:
+                    break
             else:
                 hub_id = answer.headers.get("aria-hub-id", "")
                 if answer.status_code == 200 and hub_id and (not self._target or hub_id == self._target):
@@ -183,7 +187,6 @@ class Push:
                 if answer.status_code in (401, 403, 404, 413, 422):
                     break
                 wait = _retry_after(answer) or wait
-            await asyncio.sleep(wait)
         raise AriaError(f"{self._client.base_url}: {why}; run it again, it goes on where it stopped")
 
 

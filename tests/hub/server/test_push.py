@@ -133,3 +133,22 @@ async def test_clear_refusals(tmp_path: Path, serve: Callable[..., Served]) -> N
     nothing = await asyncio.to_thread(run, hub.url)
     assert (nothing.returncode, "token" in nothing.stderr) == (2, True)
     assert "Traceback" not in refused.stderr + plain.stderr + nothing.stderr
+
+
+async def test_a_hub_that_was_never_met_is_not_waited_for(tmp_path: Path) -> None:
+    home, token = tmp_path / "home", tmp_path / "token"
+    async with Opened(home):
+        pass
+    token.write_text("aria1.bWU." + "x" * 43)
+    met = 0
+
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal met
+        met += 1
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        done = await asyncio.to_thread(aria, home, "hub", "push", url, "--token-file", str(token))
+    assert (done.returncode, met) == (1, 1)
+    assert done.stderr.startswith(f"aria: {url}: can't be reached (") and "run it again" in done.stderr

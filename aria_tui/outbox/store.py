@@ -15,9 +15,8 @@ import math
 import os
 import sqlite3
 import time
-import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,6 +38,7 @@ from aria_tui.outbox.handing import Insert, Job, Work, finish
 from aria_tui.outbox.ids import new_id
 from aria_tui.outbox.inserting import AT_ONCE, NUMBERS, Accepted, NewRow, insert_all, insert_each
 from aria_tui.outbox.lock import DrainLock
+from aria_tui.outbox.reading import Reader
 
 T = TypeVar("T")
 _MARK = "INSERT OR REPLACE INTO state(name, value) VALUES ('commit', json_quote(?))"
@@ -62,14 +62,11 @@ class Store:
         self.notice: str | None = None
         self.journal_found = ""
         self._writer: aiosqlite.Connection | None = None
-        self._reader: aiosqlite.Connection | None = None
+        self._reader = Reader(path)
         self._inode: tuple[int, int] = (0, 0)
         self._handed_in: deque[Insert | Work] = deque()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._reading = asyncio.Lock()
-        self._text_factory: Callable[[bytes], str] = str
-        self._opening: asyncio.Task[None] | None = None
         self._busy: tuple[float, QueueUnavailable] | None = None
         self._locked = -math.inf
         """When another program's lock was last waited for in vain."""
@@ -125,8 +122,7 @@ class Store:
         for last in (False, True):
             await self.open()
             try:
-                async with self._reading:
-                    return await patiently(lambda: self._fetch(sql, parameters))
+                return await self._reader.fetch(sql, parameters)
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 if last or not is_damage(error):
                     raise self.unavailable(error) from error
@@ -140,41 +136,6 @@ class Store:
         if writer is None:
             return int(anybody), -1
         return int(anybody), int(next(iter(await writer.execute_fetchall("PRAGMA data_version")))[0])
-
-    async def _fetch(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
-        reader = await self._opened_reader()
-        try:
-            return list(await reader.execute_fetchall(sql, parameters))
-        except sqlite3.OperationalError as error:
-            if "decode" not in str(error):
-                raise
-            traceback.clear_frames(error.__traceback__)  # else they keep the statement, and it its lock
-        # Somebody stored bytes that are no text: they are read so that they can be told, and never sent. By a new
-        # connection, for the statement that broke off holds its lock.
-        self._text_factory, self._reader = lossless, None
-        await reader.close()
-        return list(await (await self._opened_reader()).execute_fetchall(sql, parameters))
-
-    async def _opened_reader(self) -> aiosqlite.Connection:
-        if self._reader is None:
-            # In a task of its own: a caller that is cancelled must not leave a connection that nobody closes.
-            self._opening = self._opening or asyncio.create_task(self._open_reader(), name="outbox reader")
-            await asyncio.shield(self._opening)
-        assert self._reader is not None
-        return self._reader
-
-    async def _open_reader(self) -> None:
-        try:
-            reader = await open_connection(self.path)
-            try:
-                await reader.execute("PRAGMA query_only = ON")
-                reader.text_factory = self._text_factory
-            except BaseException:
-                await reader.close()
-                raise
-            self._reader = reader
-        finally:
-            self._opening = None
 
     def unavailable(self, error: Exception) -> QueueUnavailable:
         """An error of the file, or of one beside it, as the user is told."""
@@ -356,6 +317,7 @@ class Store:
                 self._writer = await self._connect()
             except Damaged as again:
                 raise QueueUnavailable(str(self.path), str(again), hint="see `aria doctor`") from again
+        await self._reader.close()  # a query that came meanwhile has opened the file that was put aside
 
     async def _put_aside(self, reason: str, kept: Path | None = None) -> None:
         from aria_tui.outbox import salvage
@@ -398,11 +360,8 @@ class Store:
         return connection
 
     async def _drop(self) -> None:
-        async with self._reading:
-            if self._opening is not None:
-                await asyncio.gather(self._opening, return_exceptions=True)
-            for connection in (self._reader, self._writer):
-                if connection is not None:
-                    with contextlib.suppress(sqlite3.Error):
-                        await connection.close()
-            self._reader = self._writer = None
+        await self._reader.close()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(sqlite3.Error):
+                await writer.close()

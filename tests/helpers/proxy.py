@@ -249,10 +249,10 @@ def reset(writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-async def read_request(reader: asyncio.StreamReader) -> Request | None:
-    """One whole HTTP/1.1 request, or None at the end of the connection."""
+async def read_request(reader: asyncio.StreamReader, begun: bytes = b"") -> Request | None:
+    """One whole HTTP/1.1 request, or None at the end of the connection. ``begun``: what was read of it already."""
     try:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        head = (begun + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     except asyncio.IncompleteReadError as error:
         if error.partial:
             raise

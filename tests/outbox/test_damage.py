@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sqlite3
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from aria_tui.assistant import Assistant
 from aria_tui.config import Config, HubConfig
+from aria_tui.errors import NotSaved
 from aria_tui.outbox import salvage
 from aria_tui.outbox.lock import DrainLock
 from tests.outbox.bench import rows
@@ -269,3 +271,35 @@ async def test_a_stranger_s_rows_are_counted_once_they_are_carried_over(tmp_path
     after = await assistant.queue_status()
     assert after.pending_total == len(listed) and after.by_operation["create_task"] == 1, "the triggers are all there"
     await assistant.close()
+
+
+@pytest.mark.case("S04")
+async def test_who_reads_while_a_file_is_put_aside_reads_the_new_one_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A query that comes between the end of the old connections and the new file opens the old one."""
+    await filled(tmp_path)
+    loop, right, times = asyncio.get_running_loop(), salvage.put_aside, list[int]()
+
+    def put_aside(*args: Any) -> Any:
+        reader = assistant._engine.store._reader
+        asyncio.run_coroutine_threadsafe(reader.fetch("SELECT 1 FROM state", ()), loop).result(10)
+        times.append(1)
+        return right(*args)
+
+    monkeypatch.setattr(salvage, "put_aside", put_aside)
+    async with await Assistant.open(AWAY, home=tmp_path) as assistant:
+        assert len(await assistant.queue_list(limit=10_000)) == 40
+        root = rows(tmp_path / "queue.db", "SELECT rootpage FROM sqlite_master WHERE name = 'idx_queue_entity'")[0][0]
+        with (tmp_path / "queue.db").open("r+b") as file:
+            file.seek((root - 1) * 4096)
+            file.write(bytes(4096))
+        other = sqlite3.connect(tmp_path / "queue.db")
+        other.execute("INSERT INTO state VALUES ('other', '1')")  # nobody's cached pages hold any more
+        other.commit()
+        other.close()
+        with contextlib.suppress(NotSaved):
+            await assistant.capture_insight("first", offline=True)
+        saved = await assistant.capture_insight("second", offline=True)
+        assert saved.queue_id in [item.id for item in await assistant.queue_list(limit=10_000)]
+        assert len(aside(tmp_path)) == len(times) == 1, "the old file was read again, and found damaged again"

@@ -60,7 +60,7 @@ class Closing:
         number = 0
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             try:
-                while (request := await self._next(reader)) is not None:
+                while (request := await self._next(reader, kept=number > 0)) is not None:
                     number += 1
                     self.sent.update(request.keys)
                     if self.drops(request, number):
@@ -71,11 +71,13 @@ class Closing:
                 self.closed += 1
                 writer.close()
 
-    async def _next(self, reader: asyncio.StreamReader) -> Request | None:
+    async def _next(self, reader: asyncio.StreamReader, *, kept: bool) -> Request | None:
+        """Only a connection that was used is idle, and only until a request begins."""
         try:
-            return await asyncio.wait_for(read_request(reader), self.idle)
+            begun = await asyncio.wait_for(reader.read(1), self.idle if kept else None)
         except TimeoutError:
             return None
+        return await read_request(reader, begun) if begun else None
 
     async def _ask(self, request: Request) -> bytes:
         """The Hub's answer, with the connection left open."""

@@ -8,21 +8,24 @@ under way, for then it is their writing that takes time. When nothing follows th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import aiosqlite
 import msgspec
 
 from aria_tui.config import Config
+from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.hub.client import Outcome
 from aria_tui.models import SyncProgress, SyncReport
 from aria_tui.outbox import doubt, settle, state
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.gist import gist
 from aria_tui.outbox.handing import finish
-from aria_tui.outbox.link import Known, Link
+from aria_tui.outbox.known import Known, Made
+from aria_tui.outbox.link import Link
 from aria_tui.outbox.plain import map_id
 from aria_tui.outbox.rows import Row
 from aria_tui.outbox.running import Running, Sending
@@ -39,10 +42,11 @@ MANY = 100
 
 class Owed(msgspec.Struct, frozen=True):
     """Verdicts that are known and not yet committed. ``outcome``: the answer, which may bear the id that a plain Hub
-    gave to what it just created."""
+    gave to what it just created; ``made``: what is known of a Hub that counts by them."""
 
     judged: Sequence[Judged]
     outcome: Outcome | None
+    made: Made | None
 
 
 class Books:
@@ -68,6 +72,7 @@ class Books:
         self._owed: Owed | None = None
         self._paying: asyncio.Task[None] | None = None
         self._known: Known | None = None
+        self._target = link.target
         self._started = clock.steady()
         self._first = self._last = 0
         self._current = ""
@@ -83,7 +88,7 @@ class Books:
         self.acknowledged = self.attempted = False
 
     def block(self, row: Row) -> None:
-        self.blocked.setdefault(row.entity, row.id)
+        self.blocked[row.entity] = min(row.id, self.blocked.get(row.entity, row.id))
 
     def parked_ahead(self, row: Row) -> bool:
         blocker = self.blocked.get(row.entity)
@@ -116,7 +121,8 @@ class Books:
             if row.entity not in self.blocked:
                 self.block(row)
                 self.later.append(row.entity)
-        self._known = self.link.known
+        self._note(later or owed)
+        self._known, self._target = self.link.known, self.link.target
         self.attempted = self.attempted or bool(kept)
         self.tell()
         return kept
@@ -131,23 +137,38 @@ class Books:
         delivered = [pair for pair in judged if pair[1].fate == "delivered"]
         if delivered:
             await self._delivered(delivered, outcome)
-        self.link.note_changes(self._known, sum(map(_made, judged)))
-        self._owed = Owed(judged, outcome)
+        made = Made(self._target, self._known, sum(map(_made, judged))) if self._known is not None else None
+        self._owed = Owed(judged, outcome, made)
+        self._note(self._owed)
 
     def pay_meanwhile(self) -> None:
         """What is still owed is committed while something else goes on, till ``paid``."""
         if self._owed is not None:
             self._paying = asyncio.create_task(self._pay(self._take_owed()), name="outbox results")
 
-    async def paid(self) -> None:
-        """Awaits ``pay_meanwhile``, also when it is cancelled. Raises what that raised."""
+    async def paid(self) -> BaseException | None:
+        """Awaits ``pay_meanwhile``, also when it is cancelled; gives what hindered that."""
         if self._paying is None:
-            return
+            return None
         try:
-            await asyncio.shield(self._paying)
+            await asyncio.wait({self._paying})
         except asyncio.CancelledError:
             await finish(self._paying)
+            self._paying.exception()  # which nobody asks for any more
             raise
+        return self._paying.exception()
+
+    @contextlib.asynccontextmanager
+    async def paying_at_the_end(self) -> AsyncIterator[None]:
+        """What is owed at the end is committed; where an error or a cancellation is the end, that is what is heard
+        of."""
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(NotSaved, QueueUnavailable):
+                await self.pay()
+            raise
+        await self.pay()
 
     async def pay(self) -> None:
         """Commits what is owed, if anything is, and that nothing is in flight any more."""
@@ -168,12 +189,19 @@ class Books:
             return None, self.tally, resolved
 
         await self._commit(job, before)
+        self._note(owed)
         self.tell()
 
     async def settle(self, judged: Sequence[Judged], outcome: Outcome | None = None) -> None:
         """Commits verdicts at once."""
         await self.owe(judged, outcome)
         await self.pay()
+
+    def _note(self, owed: Owed | None) -> None:
+        """When it becomes known, and after each commit: the file, which did not say it yet, was read meanwhile,
+        perhaps."""
+        if owed is not None and owed.made is not None:
+            self.link.note_changes(owed.made)
 
     def _take_owed(self) -> Owed | None:
         """It is tried once: what can't be committed is in doubt, and comes again with the same key."""
@@ -209,7 +237,8 @@ class Books:
             await map_id(connection, self.link.target, owed.judged[0][0], owed.outcome)
         if self.link.client.plain:
             await doubt.forget(connection, [row for row, verdict in owed.judged if verdict.fate == "delivered"])
-        await self.link.keep_changes(connection)
+        if owed.made is not None:
+            await self.link.keep_changes(connection, owed.made)
         resolved = await self._by_policy(connection, owed.judged, now)
         return before.plus(msgspec.structs.replace(done, conflicts=done.conflicts - len(resolved))), resolved
 

@@ -84,10 +84,8 @@ class Drain(Lane):
             return  # a new write never overtakes a waiting one of its entity
         gate = self.link.gate
         if not self.link.restored and (gate is None or gate.held(self.clock) == 0):
-            try:
+            async with self.books.paying_at_the_end():
                 await self._lane(found)
-            finally:
-                await self.books.pay()
             if number % journal.STEP == 0:
                 await self._prune()
 
@@ -112,10 +110,8 @@ class Drain(Lane):
     async def _rounds(self) -> None:
         self.books.blocked = await self._parked_entities()
         for _ in range(_ROUNDS):
-            try:
+            async with self.books.paying_at_the_end():
                 await self._pass()
-            finally:
-                await self.books.pay()
             if not self.books.another_round():
                 return
 
@@ -144,7 +140,8 @@ class Drain(Lane):
             self._reading = asyncio.create_task(self._read_on())
 
     async def _read_on(self) -> tuple[list[Row], int]:
-        await self.books.paid()  # a commit has to wait for whoever reads
+        if await self.books.paid() is not None:  # for a commit has to wait for whoever reads
+            return [], self._after  # the drain ends by it
         return await self._next_batch(self._after, growing=True)
 
     async def _read_meanwhile(self) -> tuple[list[Row], int] | None:

@@ -226,7 +226,7 @@ class Engine:
     async def _gate(self, target: str) -> Gate | None:
         """What keeps the configured Hub's rows back; that it was restored comes before all else."""
         from aria_tui.outbox import gates
-        from aria_tui.outbox.link import Known
+        from aria_tui.outbox.known import Known
 
         known = await state.get(self.store, f"hub:{target}", Known)
         if known is not None and known.restored:

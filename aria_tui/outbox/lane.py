@@ -153,10 +153,19 @@ class Lane:
         try:
             outcome = await self._request(part)
         finally:
-            await self.books.paid()
+            unpaid = await self.books.paid()
         restored = await self.link.note_epoch(outcome.epoch)
         if outcome.kind == "restored":
             await self.link.note_restored()
+        if unpaid is None:
+            await self._note(part, outcome, restored=restored)
+        await self.link.judge(outcome, operations=len(part))
+        if unpaid is not None:
+            raise unpaid  # and these rows stay in doubt, as those before them do
+        return outcome
+
+    async def _note(self, part: list[Row], outcome: Outcome, *, restored: bool) -> None:
+        """Takes note of what an answer says of each row."""
         if outcome.kind == "answered":
             by_id = {result.op_id: result for result in outcome.results}
             judged = [(row, of_result(by_id.get(row.op_id), row.operation)) for row in part]
@@ -165,8 +174,6 @@ class Lane:
             await self.books.owe(judged, outcome)
         elif outcome.kind in ("unreachable", "paused", "wait", "restored"):
             await self.books.nothing_spent(part, outcome)
-        await self.link.judge(outcome, operations=len(part))
-        return outcome
 
     def _under_way(self) -> None:
         """A request is about to be sent: there is time for something else."""

@@ -17,11 +17,12 @@ import msgspec
 from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.hub._reasons import TOKEN_LACKS, TOKEN_REFUSED
 from aria_tui.hub.client import HubClient, Outcome, Probe
-from aria_tui.hub.contract import IF_REACHED, Limits, Meta, write_time
-from aria_tui.models import Frozen, HubState, HubStatus
+from aria_tui.hub.contract import IF_REACHED, Meta, write_time
+from aria_tui.models import HubState, HubStatus
 from aria_tui.outbox import backoff, gates, names, state, targets
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.gates import Gate
+from aria_tui.outbox.known import Known, Made
 from aria_tui.outbox.store import Store
 
 _GOOD: set[HubState] = {"online", "slow", "embedded"}
@@ -31,22 +32,6 @@ FRESH = 30.0
 """Seconds for which the Hub's word about itself is good enough to send a batch without asking once more."""
 NEW_EPOCH = "the Hub was restored from a backup (it has a new epoch)"
 VERIFY = "run `aria queue verify` before anything is sent"
-
-
-class Known(Frozen, frozen=True, kw_only=True):
-    """What a target's Hub last said about itself; ``seq`` is the highest seen in ``epoch``."""
-
-    hub_id: str
-    account: str
-    epoch: str
-    seq: int
-    api: int
-    operations: dict[str, int]
-    limits: Limits
-    key_days: int
-    features: tuple[str, ...] = ()
-    restored: str = ""
-    """Why draining waits for `aria queue verify`, or empty."""
 
 
 class Link:
@@ -67,6 +52,8 @@ class Link:
         self._latencies: deque[float | None] = deque(maxlen=_SPARK)
         self._good_since: str | None = None
         self._asked = float("-inf")
+        self._noted = 0
+        """How often ``known`` was raised by what was made at the Hub."""
         self.slow_until = 0.0
         """The steady moment before which a healthy Hub asked not to be sent more (Aria-Backoff)."""
 
@@ -102,7 +89,11 @@ class Link:
         """Reads what the home's processes know of this Hub."""
         try:
             self.target = await targets.resolve(self.store, self.address)
-            self.known = await state.get(self.store, f"hub:{self.target}", Known)
+            noted = None
+            while noted != self._noted:  # else what is read is older than what was noted while it was read
+                noted = self._noted
+                found = await state.get(self.store, f"hub:{self.target}", Known)
+            self.known = found
         except QueueUnavailable:
             return  # what doesn't need the queue works without it
         if self.known is not None and not self.client.embedded:
@@ -174,7 +165,7 @@ class Link:
             if before is not None and before.epoch == meta.epoch:
                 return  # of before a restoration that was noticed meanwhile
             restored, seq = NEW_EPOCH, meta.seq
-        elif old is not None and before is not None and _same(before, meta) and meta.seq < min(before.seq, old.seq):
+        elif old is not None and before is not None and before.same(meta) and meta.seq < min(before.seq, old.seq):
             restored = f"the Hub was restored from a backup (its last change is {meta.seq}, {before.seq} was seen)"
             seq = meta.seq
         new = Known(
@@ -209,18 +200,22 @@ class Link:
             self.known = msgspec.structs.replace(self.known, restored=restored)
             await self._keep(state.put(self.store, f"hub:{self.target}", self.known))
 
-    def note_changes(self, before: Known | None, count: int) -> None:
-        """``count`` things were made at the Hub by a request, so its last change number is higher by that at least than
-        ``before`` the request: a lower one later means that it was restored. A probe that came meanwhile has counted
-        them already."""
-        known = self.known
-        if known is not None and before is not None and count and known.epoch == before.epoch:
-            self.known = msgspec.structs.replace(known, seq=max(known.seq, before.seq + count))
+    def note_changes(self, made: Made) -> None:
+        """Things were made at the Hub by a request, so its last change number is higher by that many at least than
+        before it: a lower one later means that it was restored. A probe that came meanwhile has counted them already,
+        and done twice it is the same."""
+        if self.known is not None and made.count and self.known.epoch == made.before.epoch:
+            self.known = msgspec.structs.replace(self.known, seq=max(self.known.seq, made.seq))
+            self._noted += 1
 
-    async def keep_changes(self, connection: aiosqlite.Connection) -> None:
-        """Keeps what was noted, in the transaction that acknowledges them; done twice it is the same."""
-        if self.known is not None:
-            await state.put_in(connection, f"hub:{self.target}", self.known)
+    async def keep_changes(self, connection: aiosqlite.Connection, made: Made) -> None:
+        """Keeps it, in the transaction that acknowledges it. Of what another process wrote there only the number is
+        changed."""
+        sql = "SELECT value FROM state WHERE name = ?"
+        for (value,) in await connection.execute_fetchall(sql, (f"hub:{made.target}",)):
+            kept = state.decoded(value, Known)
+            if kept is not None and made.count and kept.epoch == made.before.epoch and kept.seq < made.seq:
+                await state.put_in(connection, f"hub:{made.target}", msgspec.structs.replace(kept, seq=made.seq))
 
     async def waive_restored(self) -> None:
         """The user verified, or doesn't mind: draining goes on."""
@@ -371,7 +366,3 @@ class Link:
         last = await state.get(self.store, f"last_sync:{self.target}", str)
         share = answered / probes if probes else None
         self.status = msgspec.structs.replace(self.status, uptime_7d=share, last_sync=last)
-
-
-def _same(known: Known, meta: Meta) -> bool:
-    return (known.hub_id, known.account, known.epoch) == (meta.hub_id, meta.account, meta.epoch)

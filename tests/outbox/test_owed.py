@@ -5,14 +5,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import Iterator
+from typing import Any
+from unittest import mock
 
 import httpx
+import msgspec
 import pytest
 
 from aria_tui.errors import NotSaved
+from aria_tui.outbox import books, state
 from aria_tui.outbox.books import MANY, Books, Owed
+from aria_tui.outbox.known import Made
+from aria_tui.outbox.rows import page
 from aria_tui.outbox.store import Store
+from tests.faults.portions import small_portions
 from tests.outbox.bench import Bench, Home
 from tests.outbox.test_meanwhile import is_batch
 
@@ -20,11 +28,12 @@ ROWS = 3 * MANY
 
 
 class Second:
-    """Holds the second batch back until it is let go."""
+    """Holds the second batch back until it is let go. ``instead``: headers of a 503 in the place of its answer."""
 
     def __init__(self, home: Home) -> None:
         self.under_way, self.go = asyncio.Event(), asyncio.Event()
         self.reached: list[str] = []
+        self.instead: dict[str, str] = {}
         right = home.network.handle_async_request
 
         async def handle(request: httpx.Request) -> httpx.Response:
@@ -33,6 +42,11 @@ class Second:
                 if len(self.reached) == 2:
                     self.under_way.set()
                     await self.go.wait()
+                    if self.instead:
+                        given = await right(
+                            httpx.Request("GET", request.url.join("/api/meta"), headers=request.headers)
+                        )
+                        return httpx.Response(503, headers={"aria-hub-id": given.headers["aria-hub-id"]} | self.instead)
             return await right(request)
 
         home.network.handle_async_request = handle  # type: ignore[method-assign]
@@ -46,13 +60,13 @@ class Payment:
         self.fails = False
         right = Books._pay
 
-        async def pay(books: Books, owed: Owed | None) -> None:
+        async def pay(its: Books, owed: Owed | None) -> None:
             if not self.begun.is_set():
                 self.begun.set()
                 await self.go.wait()
                 if self.fails:
                     raise NotSaved("disk full", path="queue.db")
-            await right(books, owed)
+            await right(its, owed)
 
         monkeypatch.setattr(Books, "_pay", pay)
 
@@ -159,6 +173,138 @@ async def test_an_end_in_between_leaves_nothing_half_done(
     assert synced(filled) >= ROWS // 2
     again = await bench.home("home")
     assert (await again.sync()).remaining == 0 and len(bench.log) == ROWS
+
+
+async def test_what_the_next_answer_says_of_the_hub_is_kept_even_so(
+    bench: Bench, filled: Home, payment: Payment, second: Second
+) -> None:
+    """The results can't be written, and the Hub asks to wait: the user's next sync doesn't ask it before."""
+    payment.fails = True
+    payment.go.set()
+    second.go.set()
+    second.instead = {"retry-after": "600"}
+    await filled.sync()
+    again = await filled.sync()
+    assert again.synced == 0 and len(second.reached) == 2
+
+
+async def test_a_cancellation_stays_one_when_the_results_can_t_be_written(
+    bench: Bench, filled: Home, payment: Payment, second: Second
+) -> None:
+    """Who reads before a drain of what waits is cancelled: nothing of the drain's keeps it from ending."""
+    payment.fails = True
+    reading = asyncio.create_task(filled.assistant._engine.syncer.within(30))
+    await second.under_way.wait()
+    reading.cancel()
+    await asyncio.sleep(0)
+    payment.go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    second.go.set()
+    assert (await filled.sync()).remaining == 0 and len(bench.log) == ROWS
+
+
+@pytest.mark.parametrize("rows", [20, ROWS])
+@pytest.mark.parametrize("new_epoch", [False, True])
+async def test_a_restored_hub_is_noticed_whoever_looks_while_results_are_written(
+    bench: Bench, home: Home, monkeypatch: pytest.MonkeyPatch, rows: int, new_epoch: bool
+) -> None:
+    """Every look reads again what the file says of the Hub, which has not been written yet."""
+    backup = await bench.hub.backup()
+    for number in range(rows):
+        await home.assistant.capture_insight(f"{number}", offline=True)
+    right = Books._pay
+
+    async def pay(its: Books, owed: Owed | None) -> None:
+        await home.assistant._engine.link()
+        await right(its, owed)
+
+    monkeypatch.setattr(Books, "_pay", pay)
+    assert (await home.sync()).synced == rows
+    kept = home.rows("SELECT json_extract(value, '$.seq') FROM state WHERE name LIKE 'hub:%'")
+    assert kept == [(rows,)]
+    await bench.hub.restore(backup, new_epoch=new_epoch)
+    await home.assistant.capture_insight("waits", offline=True)
+    report = await home.sync()
+    assert report.synced == 0 and "aria queue verify" in report.sentence
+
+
+@pytest.mark.parametrize("many", [1, ROWS], ids=["meanwhile", "with the next attempt"])
+async def test_looks_at_any_moment_lose_no_change_of_the_hub(bench: Bench, home: Home, many: int) -> None:
+    for number in range(5 * MANY):
+        await home.assistant.capture_insight(f"{number}", offline=True)
+
+    async def look() -> None:
+        while True:
+            await home.assistant._engine.link()
+            await asyncio.sleep(0.001)
+
+    with small_portions(), mock.patch.object(books, "MANY", many):
+        looking = asyncio.create_task(look())
+        assert (await home.sync()).synced == 5 * MANY
+        looking.cancel()
+    kept = home.rows("SELECT json_extract(value, '$.seq') FROM state WHERE name LIKE 'hub:%'")
+    assert kept == [(5 * MANY,)]
+
+
+async def test_what_is_noted_while_the_file_is_read_is_newer(
+    bench: Bench, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bench.run(home.assistant.create_task("known"))
+    link = await home.assistant._engine.link()
+    before, get, notes = link.known, state.get, 0
+    assert before is not None
+
+    async def slowly(store: Store, name: str, kind: Any) -> Any:
+        nonlocal notes
+        found = await get(store, name, kind)
+        if name.startswith("hub:") and not notes:
+            notes += 1
+            made = Made(link.target, before, 7)
+            link.note_changes(made)
+            await store.write(lambda connection: link.keep_changes(connection, made))
+        return found
+
+    monkeypatch.setattr(state, "get", slowly)
+    await link.load()
+    assert link.known is not None and link.known.seq == before.seq + 7
+
+
+async def test_what_another_process_says_of_the_hub_stays(
+    bench: Bench, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It finds that the Hub was restored, while results are written here."""
+    made = [await bench.run(home.assistant.create_task(f"task {number}")) for number in range(2)]
+    for number, task in enumerate(made):
+        await home.assistant.update_task(task.id, {"title": f"edited {number}"}, offline=True)
+    await home.assistant.create_task("new", offline=True)
+    right = Books._pay
+
+    async def pay(its: Books, owed: Owed | None) -> None:
+        other = sqlite3.connect(home.file, timeout=10)
+        other.execute("UPDATE state SET value = json_set(value, '$.restored', 'why') WHERE name LIKE 'hub:%'")
+        other.commit()
+        other.close()
+        await right(its, owed)
+
+    monkeypatch.setattr(Books, "_pay", pay)
+    assert (await home.sync()).synced == 3
+    assert home.rows("SELECT json_extract(value, '$.restored') FROM state WHERE name LIKE 'hub:%'") == [("why",)]
+
+
+async def test_the_first_of_an_entity_s_rows_is_what_holds_it_up(home: Home) -> None:
+    """In whatever order it becomes known."""
+    for number in range(3):
+        await home.assistant.create_task(f"{number}", offline=True)
+    engine = home.assistant._engine
+    first, second, third = [msgspec.structs.replace(row, entity="task:one") for row in await page(engine.store, 0, 10)]
+    made = Books(
+        engine.store, engine.clock, await engine.link(), engine.config, report=lambda _: None, delivered=None, seen=None
+    )  # type: ignore[arg-type]
+    made.block(third)
+    assert not made.parked_ahead(second)
+    made.block(first)
+    assert made.parked_ahead(second) and made.parked_ahead(third)
 
 
 async def test_few_are_committed_with_the_next_attempt(

@@ -131,13 +131,17 @@ class Books:
         """Takes note of verdicts: what they block is blocked at once, the rest is committed with what comes next."""
         if self._owed is not None:
             await self.pay()
-        for row, verdict in judged:
-            if verdict.fate != "delivered":
-                self.block(row)
-        delivered = [pair for pair in judged if pair[1].fate == "delivered"]
+        delivered: list[Judged] = []
+        count = 0
+        for pair in judged:
+            if pair[1].fate == "delivered":
+                delivered.append(pair)
+                count += _made(pair)
+            else:
+                self.block(pair[0])
         if delivered:
             await self._delivered(delivered, outcome)
-        made = Made(self._target, self._known, sum(map(_made, judged))) if self._known is not None else None
+        made = Made(self._target, self._known, count) if self._known is not None else None
         self._owed = Owed(judged, outcome, made)
         self._note(self._owed)
 
@@ -332,11 +336,12 @@ class Books:
         """
         pid, numbers = os.getpid(), [row.id for row, _ in answered.judged] if answered else []
         numbers += [number for number in (self._first, self._last) if number]
-        sending = Sending(pid=pid, first=min(numbers, default=0), last=max(numbers, default=0))
-        await state.put_in(connection, "sending", sending)
+        facts: dict[str, object] = {
+            "sending": Sending(pid=pid, first=min(numbers, default=0), last=max(numbers, default=0))
+        }
         if self.run is not None:
-            running = Running(pid=pid, run=self.run, progress=self.progress(), finished=report)
-            await state.put_in(connection, "drain", running)
+            facts["drain"] = Running(pid=pid, run=self.run, progress=self.progress(), finished=report)
+        await state.put_all_in(connection, facts)
 
     async def _landed(self, connection: aiosqlite.Connection) -> None:
         """The same when nothing is in flight any more."""

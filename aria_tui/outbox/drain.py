@@ -175,18 +175,20 @@ class Drain(Lane):
 
     def _may_send(self, row: Row) -> bool:
         """Decides about one row, in order; what stays behind blocks later rows of its entity."""
-        if row.target != self.link.target:
+        if row.target != self.link.target or self.books.parked_ahead(row):
             return False
-        if self.books.parked_ahead(row):
-            return False
-        known = self.link.known.operations if self.link.known else None
-        learned = known is not None and known.get(row.operation, 0) >= row.schema_version
-        held = row.why == "held_operation" and not self.manual and not learned
-        waits = not self.manual and seconds_until(self.clock, row.due, row.due_boot) > 0
-        if held or waits:
+        if self.manual:
+            return True
+        held = row.why == "held_operation" and not self._learned(row)
+        if held or seconds_until(self.clock, row.due, row.due_boot) > 0:
             self.books.block(row)
             return False
         return True
+
+    def _learned(self, row: Row) -> bool:
+        """The Hub says by now that it knows the operation."""
+        known = self.link.known
+        return known is not None and known.operations.get(row.operation, 0) >= row.schema_version
 
     async def _parked_entities(self) -> dict[str, int]:
         return dict(await self.store.read("SELECT entity, min(id) FROM parked GROUP BY entity"))

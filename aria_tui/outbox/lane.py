@@ -90,7 +90,8 @@ class Lane:
         pending = await self._without_unsendable(batch)
         self._alone, self._failures = False, 0
         while pending and not self.stopping:
-            pending = [row for row in pending if not self.books.parked_ahead(row)]
+            if self.books.blocked:
+                pending = [row for row in pending if not self.books.parked_ahead(row)]
             part = pending[: 1 if self._alone else self._size]
             if not part:
                 return True

@@ -20,7 +20,7 @@ from aria_tui.config import Config
 from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.hub.client import Outcome
 from aria_tui.models import SyncProgress, SyncReport
-from aria_tui.outbox import doubt, settle, state
+from aria_tui.outbox import doubt, known, settle, state
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.gist import gist
 from aria_tui.outbox.handing import finish
@@ -242,7 +242,7 @@ class Books:
         if self.link.client.plain:
             await doubt.forget(connection, [row for row, verdict in owed.judged if verdict.fate == "delivered"])
         if owed.made is not None:
-            await self.link.keep_changes(connection, owed.made)
+            await known.raise_in(connection, owed.made)
         resolved = await self._by_policy(connection, owed.judged, now)
         return before.plus(msgspec.structs.replace(done, conflicts=done.conflicts - len(resolved))), resolved
 

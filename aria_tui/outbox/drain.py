@@ -122,8 +122,11 @@ class Drain(Lane):
             if batch:
                 try:
                     goes_on = await self._lane(batch)
-                finally:
-                    following = await self._read_meanwhile()
+                except BaseException:
+                    with contextlib.suppress(NotSaved, QueueUnavailable):  # the first error is the one to be told
+                        await self._read_meanwhile()
+                    raise
+                following = await self._read_meanwhile()
                 if not goes_on:
                     return
                 batch, self._after = following or await self._next_batch(self._after)

@@ -158,9 +158,11 @@ class Lane:
         restored = await self.link.note_epoch(outcome.epoch)
         if outcome.kind == "restored":
             await self.link.note_restored()
-        if unpaid is None:
-            await self._note(part, outcome, restored=restored)
-        await self.link.judge(outcome, operations=len(part))
+        try:
+            if unpaid is None:
+                await self._note(part, outcome, restored=restored)
+        finally:  # what it says of the Hub holds whether its results can be kept or not
+            await self.link.judge(outcome, operations=len(part))
         if unpaid is not None:
             raise unpaid  # and these rows stay in doubt, as those before them do
         return outcome

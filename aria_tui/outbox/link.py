@@ -19,7 +19,7 @@ from aria_tui.hub._reasons import TOKEN_LACKS, TOKEN_REFUSED
 from aria_tui.hub.client import HubClient, Outcome, Probe
 from aria_tui.hub.contract import IF_REACHED, Meta, write_time
 from aria_tui.models import HubState, HubStatus
-from aria_tui.outbox import backoff, gates, names, state, targets
+from aria_tui.outbox import backoff, gates, known, names, state, targets
 from aria_tui.outbox.clock import Clock
 from aria_tui.outbox.gates import Gate
 from aria_tui.outbox.known import Known, Made
@@ -53,7 +53,9 @@ class Link:
         self._good_since: str | None = None
         self._asked = float("-inf")
         self._noted = 0
-        """How often ``known`` was raised by what was made at the Hub."""
+        """How often something was learned of the Hub by its answers: what the file said before is older."""
+        self._gate_is_ours = False
+        """The gate could not be written to the file, so it is this process's alone."""
         self.slow_until = 0.0
         """The steady moment before which a healthy Hub asked not to be sent more (Aria-Backoff)."""
 
@@ -98,7 +100,9 @@ class Link:
             return  # what doesn't need the queue works without it
         if self.known is not None and not self.client.embedded:
             self.client.expected_hub_id = self.known.hub_id
-        self.gate = await self._load_gate()
+        gate = await self._load_gate()
+        if not (self._gate_is_ours and self.gate is not None and self.gate.asked_for(self.clock)):
+            self.gate = gate
         if self.gate is not None:
             self._show(self.gate.hub_state, self.gate.reason, since=self.gate.since)
 
@@ -143,15 +147,28 @@ class Link:
                     self.gate = await self._load_gate()
                 if self.gate is None and gate is not None and gate.asked_for(self.clock):
                     self.gate = gate  # asked of whoever writes to this address
-                    await self._keep(gates.save(self.store, self.target, gate))
+                    await self._keep_gate(gate)
             await self._remember(found.meta, before)
         elif found.plain:
             await self._keep(targets.bind_plain(self.store, self.address))
             self.target = names.unbound(self.address)
 
-    async def _keep(self, writing: Awaitable[object]) -> None:
-        with contextlib.suppress(NotSaved, QueueUnavailable):
+    async def _keep(self, writing: Awaitable[object]) -> bool:
+        try:
             await writing
+        except (NotSaved, QueueUnavailable):
+            return False
+        return True
+
+    async def _keep_gate(self, gate: Gate | None) -> None:
+        self._gate_is_ours = not await self._keep(gates.save(self.store, self.target, gate))
+
+    async def _know(self, new: Known) -> None:
+        """Takes note of what the Hub is known to be now, here and in the file. Whoever loads it meanwhile reads what
+        was there before, so it is set once more afterwards."""
+        self.known = new
+        await self._keep(state.put(self.store, f"hub:{self.target}", new))
+        self.known, self._noted = new, self._noted + 1
 
     async def _remember(self, meta: Meta, before: Known | None) -> None:
         """Keeps the Hub's word about itself; a change number that went back, or another epoch, means restored.
@@ -180,42 +197,39 @@ class Link:
             features=meta.features,
             restored=restored,
         )
-        if new != old:
-            await self._keep(state.put(self.store, f"hub:{self.target}", new))
-        self.known = new
+        if new.restored or old is None or new.epoch != old.epoch:
+            await self._know(new)
+        elif new != old:
+            await self._keep(self.store.write(lambda c: known.put_in(c, self.target, new), hurried=True))
+            new = new.over(self.known)
+        self.known, self._noted = new, self._noted + 1
 
     async def note_epoch(self, epoch: str) -> bool:
         """An answer named its epoch; whether that says that the Hub was restored since it last told of itself."""
         known = self.known
         if known is None or not epoch or epoch == known.epoch:
             return False
-        self.known = msgspec.structs.replace(known, epoch=epoch, seq=0, restored=NEW_EPOCH)
-        await self._keep(state.put(self.store, f"hub:{self.target}", self.known))
+        await self._know(msgspec.structs.replace(known, epoch=epoch, seq=0, restored=NEW_EPOCH))
         return True
 
     async def note_restored(self) -> None:
         """The Hub refused to write because it isn't where it was."""
         if self.known is not None and not self.known.restored:
             restored = f"the Hub was restored from a backup (it is behind change {self.known.seq}, which was seen)"
-            self.known = msgspec.structs.replace(self.known, restored=restored)
-            await self._keep(state.put(self.store, f"hub:{self.target}", self.known))
+            await self._know(msgspec.structs.replace(self.known, restored=restored))
 
     def note_changes(self, made: Made) -> None:
         """Things were made at the Hub by a request, so its last change number is higher by that many at least than
         before it: a lower one later means that it was restored. A probe that came meanwhile has counted them already,
         and done twice it is the same."""
-        if self.known is not None and made.count and self.known.epoch == made.before.epoch:
+        if (
+            self.known is not None
+            and made.count
+            and self.known.epoch == made.before.epoch
+            and self.target == made.target
+        ):
             self.known = msgspec.structs.replace(self.known, seq=max(self.known.seq, made.seq))
             self._noted += 1
-
-    async def keep_changes(self, connection: aiosqlite.Connection, made: Made) -> None:
-        """Keeps it, in the transaction that acknowledges it. Of what another process wrote there only the number is
-        changed."""
-        sql = "SELECT value FROM state WHERE name = ?"
-        for (value,) in await connection.execute_fetchall(sql, (f"hub:{made.target}",)):
-            kept = state.decoded(value, Known)
-            if kept is not None and made.count and kept.epoch == made.before.epoch and kept.seq < made.seq:
-                await state.put_in(connection, f"hub:{made.target}", msgspec.structs.replace(kept, seq=made.seq))
 
     async def waive_restored(self) -> None:
         """The user verified, or doesn't mind: draining goes on."""
@@ -225,7 +239,7 @@ class Link:
 
     async def open_gate(self) -> None:
         self.gate, self._others = None, False
-        await self._keep(gates.save(self.store, self.target, None))
+        await self._keep_gate(None)
 
     async def _let_in(self) -> None:
         """The Hub answers; what it asked for before, this process or another, holds all the same."""
@@ -238,7 +252,7 @@ class Link:
             await self.open_gate()
             return
         self.gate, self._others = gate, False
-        await self._keep(gates.save(self.store, self.target, gate))
+        await self._keep_gate(gate)
 
     async def _asked_gate(self) -> Gate | None:
         """The gate, in memory or in the file, by which the Hub asked for the longest time from now on, if any did."""
@@ -309,7 +323,7 @@ class Link:
             write=write,
             asked_s=asked_s,
         )
-        await self._keep(gates.save(self.store, self.target, shut))
+        await self._keep_gate(shut)
         if self.gate is shut:  # else a newer answer came meanwhile, and says more
             self._show(hub_state, reason, since=shut.since)
 

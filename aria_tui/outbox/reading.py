@@ -12,6 +12,7 @@ from typing import Any
 
 import aiosqlite
 
+from aria_tui.errors import QueueUnavailable
 from aria_tui.outbox.connecting import lossless, open_connection, patiently
 
 
@@ -24,15 +25,18 @@ class Reader:
         self._opening: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
         self._text_factory: Callable[[bytes], str] = str
+        self._ended = False
 
     async def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
-        """Rows of a query; waits for another program's lock. Raises sqlite3.Error, UnicodeDecodeError."""
+        """Rows of a query; waits for another program's lock. Raises sqlite3.Error, UnicodeDecodeError, and
+        QueueUnavailable after the end."""
         async with self._lock:
             return await patiently(lambda: self._fetch(sql, parameters))
 
-    async def close(self) -> None:
-        """Ends the connection when the query that is under way has its answer."""
+    async def close(self, *, for_good: bool = False) -> None:
+        """Ends the connection when the query that is under way has its answer; ``for_good``: no other one comes."""
         async with self._lock:
+            self._ended = for_good
             if self._opening is not None:
                 await asyncio.gather(self._opening, return_exceptions=True)
             connection, self._connection = self._connection, None
@@ -55,6 +59,8 @@ class Reader:
         return list(await (await self._opened()).execute_fetchall(sql, parameters))
 
     async def _opened(self) -> aiosqlite.Connection:
+        if self._ended:
+            raise QueueUnavailable(str(self.path), "the program is closing")
         if self._connection is None:
             # In a task of its own: a caller that is cancelled must not leave a connection that nobody closes.
             self._opening = self._opening or asyncio.create_task(self._open(), name="outbox reader")

@@ -360,7 +360,7 @@ class Store:
         return connection
 
     async def _drop(self) -> None:
-        await self._reader.close()
+        await self._reader.close(for_good=self._closed and self._task is None)
         writer, self._writer = self._writer, None
         if writer is not None:
             with contextlib.suppress(sqlite3.Error):

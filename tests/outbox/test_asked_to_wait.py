@@ -11,6 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
+from aria_tui.errors import NotSaved
+from aria_tui.outbox import gates
+from aria_tui.outbox.books import Books
 from tests.faults.transport import problem
 from tests.outbox.bench import Bench, Home
 from tests.outbox.test_monitor import Watch
@@ -267,3 +270,22 @@ async def test_a_hub_that_puts_off_reads_as_well_gets_no_write_until_it_answers(
     asks.status = 0
     assert await watch.until(lambda: len(bench.log) == len(keys), 10) <= 10
     await watch.stop()
+
+
+@pytest.mark.parametrize("what", ["the rows", "the gate"])
+async def test_it_holds_when_it_can_t_be_written_down(
+    home: Home, asks: Asks, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """A full disk: this process knows it all the same, and asks no sooner."""
+
+    async def full(*_: Any, **__: Any) -> None:
+        raise NotSaved("disk full", path="queue.db")
+
+    await home.assistant.create_task("x", offline=True)
+    asks.status, asks.retry_after = 503, "600"
+    with monkeypatch.context() as broken:
+        broken.setattr(*((Books, "nothing_spent") if what == "the rows" else (gates, "save")), full)
+        await home.sync()
+    await home.assistant.hub_status(probe=False)
+    report = await home.sync()
+    assert (report.synced, len(asks.posts)) == (0, 1)

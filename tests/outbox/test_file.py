@@ -303,3 +303,19 @@ async def test_a_cancellation_that_meets_the_answer_half_way_is_not_waited_for(t
         waiting[0].over.set_result(None)  # else the failure hangs
     assert done and save.cancelled()
     await store.close()
+
+
+async def test_who_reads_while_the_file_is_closed_opens_it_no_more(tmp_path: Path) -> None:
+    """A connection that nobody closes would keep the process from ending."""
+    store = Store(tmp_path / "queue.db")
+    await store.read("SELECT 1")
+    closing = asyncio.create_task(store.close())
+    reads = []
+    for _ in range(30):
+        reads.append(asyncio.create_task(store.read("SELECT 1")))
+        await asyncio.sleep(0)
+    await closing
+    outcomes = await asyncio.gather(*reads, return_exceptions=True)
+    assert any(isinstance(one, QueueUnavailable) and "closing" in str(one) for one in outcomes)
+    assert all(isinstance(one, list | QueueUnavailable) for one in outcomes)
+    assert store._reader._connection is None

@@ -14,11 +14,10 @@ import httpx
 import msgspec
 import pytest
 
-from aria_tui.errors import NotSaved
-from aria_tui.outbox import books, state
+from aria_tui.errors import NotSaved, QueueUnavailable
+from aria_tui.outbox import books, known, rows, state
 from aria_tui.outbox.books import MANY, Books, Owed
 from aria_tui.outbox.known import Made
-from aria_tui.outbox.rows import page
 from aria_tui.outbox.store import Store
 from tests.faults.portions import small_portions
 from tests.outbox.bench import Bench, Home
@@ -204,14 +203,33 @@ async def test_a_cancellation_stays_one_when_the_results_can_t_be_written(
     assert (await filled.sync()).remaining == 0 and len(bench.log) == ROWS
 
 
-@pytest.mark.parametrize("rows", [20, ROWS])
+async def test_a_cancellation_stays_one_when_the_next_rows_can_t_be_read(
+    bench: Bench, filled: Home, second: Second, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right, failed = rows.page, asyncio.Event()
+
+    async def locked(*asked: Any) -> Any:
+        if not second.reached:
+            return await right(*asked)
+        failed.set()
+        raise QueueUnavailable("queue.db", "locked")
+
+    monkeypatch.setattr(rows, "page", locked)
+    reading = asyncio.create_task(filled.assistant._engine.syncer.within(30))
+    await failed.wait()
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+
+
+@pytest.mark.parametrize("count", [20, ROWS])
 @pytest.mark.parametrize("new_epoch", [False, True])
 async def test_a_restored_hub_is_noticed_whoever_looks_while_results_are_written(
-    bench: Bench, home: Home, monkeypatch: pytest.MonkeyPatch, rows: int, new_epoch: bool
+    bench: Bench, home: Home, monkeypatch: pytest.MonkeyPatch, count: int, new_epoch: bool
 ) -> None:
     """Every look reads again what the file says of the Hub, which has not been written yet."""
     backup = await bench.hub.backup()
-    for number in range(rows):
+    for number in range(count):
         await home.assistant.capture_insight(f"{number}", offline=True)
     right = Books._pay
 
@@ -220,9 +238,9 @@ async def test_a_restored_hub_is_noticed_whoever_looks_while_results_are_written
         await right(its, owed)
 
     monkeypatch.setattr(Books, "_pay", pay)
-    assert (await home.sync()).synced == rows
+    assert (await home.sync()).synced == count
     kept = home.rows("SELECT json_extract(value, '$.seq') FROM state WHERE name LIKE 'hub:%'")
-    assert kept == [(rows,)]
+    assert kept == [(count,)]
     await bench.hub.restore(backup, new_epoch=new_epoch)
     await home.assistant.capture_insight("waits", offline=True)
     report = await home.sync()
@@ -262,7 +280,7 @@ async def test_what_is_noted_while_the_file_is_read_is_newer(
             notes += 1
             made = Made(link.target, before, 7)
             link.note_changes(made)
-            await store.write(lambda connection: link.keep_changes(connection, made))
+            await store.write(lambda connection: known.raise_in(connection, made))
         return found
 
     monkeypatch.setattr(state, "get", slowly)
@@ -297,7 +315,9 @@ async def test_the_first_of_an_entity_s_rows_is_what_holds_it_up(home: Home) -> 
     for number in range(3):
         await home.assistant.create_task(f"{number}", offline=True)
     engine = home.assistant._engine
-    first, second, third = [msgspec.structs.replace(row, entity="task:one") for row in await page(engine.store, 0, 10)]
+    first, second, third = [
+        msgspec.structs.replace(row, entity="task:one") for row in await rows.page(engine.store, 0, 10)
+    ]
     made = Books(
         engine.store, engine.clock, await engine.link(), engine.config, report=lambda _: None, delivered=None, seen=None
     )  # type: ignore[arg-type]

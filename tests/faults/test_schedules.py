@@ -12,7 +12,7 @@ from tests.faults.schedule import STEPS, outcome, run_schedule
 
 SEEDS = 500
 PART = 50
-FAILED_ONCE = [11, 25, 234, 250, 5_000_021, 5_000_060, 5_001_120, 5_002_048, 5_002_237]
+FAILED_ONCE = [11, 25, 234, 250, 5_000_021, 5_000_060, 5_001_120, 5_002_048, 5_002_237, 100_018_088]
 """Seeds that found something, in the program or in the harness, kept for ever."""
 
 

@@ -6,6 +6,7 @@ A fault is a word. What the client is told and what the Hub did are two things; 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,8 @@ FOREIGN = ("portal", "other_json", "empty_json", "redirect", "bad_gateway", "pro
 OWN = ("unauthenticated", "forbidden", "slow_down", "unavailable", "error_500", "error_500_done", "too_large")
 """The Hub answered, and did nothing (but for ``error_500_done``)."""
 HALF_WAY = ("late", "duplicated", "missing_results", "retry_one", "please_slow_down")
+UNANSWERED = ("dropped", "timeout_before", "late", *AFTER)
+"""A write was sent and the client knows nothing of its end: an attempt is spent where the Hub says that it is ready."""
 FAULTS = BEFORE + AFTER + FOREIGN + OWN + HALF_WAY
 
 
@@ -49,7 +52,10 @@ class Network(httpx.AsyncBaseTransport):
     sent: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     """(key, operation, payload) of every operation of every write that left the client, repeats too."""
     blamed: set[str] = field(default_factory=set)
-    """Keys that the Hub itself found fault with (retry, refusal, 500): only these may become dead letters."""
+    """Keys that the Hub itself found fault with (retry, refusal, 500): only these may become dead letters, and those
+    that were sent in vain as often as an operation has attempts."""
+    unanswered: Counter[str] = field(default_factory=Counter)
+    """How often each key was sent in vain."""
     late: list[httpx.Request] = field(default_factory=list)
     requests: int = 0
     writes: int = 0
@@ -65,6 +71,8 @@ class Network(httpx.AsyncBaseTransport):
         fault = self.choose(request.method)
         if fault != "refused":  # where nobody listens nothing was sent
             self.sent += [(op["op_id"], op["operation"], op["payload"]) for op in ops]
+        if fault in UNANSWERED:
+            self.unanswered.update(op["op_id"] for op in ops)
         return await self._respond(request, fault, ops, write)
 
     async def _respond(

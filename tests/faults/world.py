@@ -12,6 +12,7 @@ import random
 import shutil
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Awaitable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 import httpx
 
 from aria_tui.assistant import Assistant
-from aria_tui.config import Config, HubConfig
+from aria_tui.config import Config, HubConfig, QueueConfig
 from aria_tui.errors import NotSaved
 from aria_tui.models import SyncFinished, SyncReport, WriteResult
 from tests.faults import reference
@@ -63,6 +64,7 @@ class World:
         self.log: list[Applied] = []
         self.sent: list[tuple[str, str, dict[str, Any]]] = []
         self.blamed: set[str] = set()
+        self.unanswered: Counter[str] = Counter()
         self.marker = 0
         self.rolled_back = False
         self.saved_hub: tuple[Path, int] | None = None
@@ -100,7 +102,7 @@ class World:
         config = Config(hub=HubConfig(url=URL, token=self.tokens[self.account]))
         network = Network(
             reference.Way(self.hub), self.clock, self._fault, self.log, self.sent, self.blamed,
-            accounts={token: name for name, token in self.tokens.items()},
+            unanswered=self.unanswered, accounts={token: name for name, token in self.tokens.items()},
         )  # fmt: skip
         self.networks.append(network)
         assistant = await Assistant.open(config, home=self.home, clock=self.clock, transport=network)
@@ -350,7 +352,8 @@ class World:
             for item in waiting if item.entity not in parked
         ]  # fmt: skip
         for item in parked.values():
-            if item.op_id not in self.blamed and not self.rolled_back:
+            in_vain = self.unanswered[item.op_id] >= QueueConfig().max_attempts
+            if item.op_id not in self.blamed and not in_vain and not self.rolled_back:
                 wrong.append(f"{item.operation} #{item.id} was parked and the Hub never found fault: {item.error}")
             if not item.reason and not item.error:
                 wrong.append(f"{item.operation} #{item.id} was parked without a reason")

@@ -197,12 +197,13 @@ class Link:
             features=meta.features,
             restored=restored,
         )
+        if new == old:
+            return
         if new.restored or old is None or new.epoch != old.epoch:
             await self._know(new)
-        elif new != old:
+        else:
             await self._keep(self.store.write(lambda c: known.put_in(c, self.target, new), hurried=True))
-            new = new.over(self.known)
-        self.known, self._noted = new, self._noted + 1
+            self.known, self._noted = new.over(self.known), self._noted + 1
 
     async def note_epoch(self, epoch: str) -> bool:
         """An answer named its epoch; whether that says that the Hub was restored since it last told of itself."""
@@ -222,12 +223,9 @@ class Link:
         """Things were made at the Hub by a request, so its last change number is higher by that many at least than
         before it: a lower one later means that it was restored. A probe that came meanwhile has counted them already,
         and done twice it is the same."""
-        if (
-            self.known is not None
-            and made.count
-            and self.known.epoch == made.before.epoch
-            and self.target == made.target
-        ):
+        if not made.count or self.known is None or self.target != made.target:
+            return
+        if self.known.epoch == made.before.epoch:
             self.known = msgspec.structs.replace(self.known, seq=max(self.known.seq, made.seq))
             self._noted += 1
 

@@ -318,9 +318,13 @@ async def test_the_first_of_an_entity_s_rows_is_what_holds_it_up(home: Home) -> 
     first, second, third = [
         msgspec.structs.replace(row, entity="task:one") for row in await rows.page(engine.store, 0, 10)
     ]
+
+    async def delivered(*_: object) -> None: ...
+
     made = Books(
-        engine.store, engine.clock, await engine.link(), engine.config, report=lambda _: None, delivered=None, seen=None
-    )  # type: ignore[arg-type]
+        engine.store, engine.clock, await engine.link(), engine.config,
+        report=lambda _: None, delivered=delivered, seen=lambda _: None,
+    )  # fmt: skip
     made.block(third)
     assert not made.parked_ahead(second)
     made.block(first)
@@ -336,10 +340,10 @@ async def test_few_are_committed_with_the_next_attempt(
     second = Second(home)
     commits, right = 0, Store.write
 
-    async def write(self: Store, job: object, *, hurried: bool = False) -> object:
+    async def write(store: Store, job: Any, *, hurried: bool = False) -> Any:
         nonlocal commits
         commits += hurried
-        return await right(self, job, hurried=hurried)  # type: ignore[arg-type]
+        return await right(store, job, hurried=hurried)
 
     monkeypatch.setattr(Store, "write", write)
     second.go.set()

@@ -120,14 +120,20 @@ def _outcome(got: Answer, kind: OutcomeKind, state: HubState, reason: str) -> Ou
 
 def read_object(got: Answer) -> dict[str, Any] | None:
     """The body, if it is whole, said to be JSON, and a JSON object."""
-    media = got.content_type
-    if got.fault or not (media == "application/json" or (media.startswith("application/") and media.endswith("+json"))):
+    if not _is_json(got):
         return None
     try:
         value = msgspec.json.decode(got.body)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _is_json(got: Answer) -> bool:
+    """The body is whole, and said to be JSON."""
+    media = got.content_type
+    said = media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
+    return said and not got.fault
 
 
 def read_problem(got: Answer) -> Problem | None:
@@ -158,17 +164,17 @@ def batch_reader(op_ids: Collection[str]) -> Reader:
     """Reads a batch's answer: the results that name an operation of this batch, once, with a status that is known."""
 
     def read(got: Answer) -> tuple[OpResult, ...] | None:
-        body = read_object(got)
-        listed = body.get("results") if body is not None else None
-        if not isinstance(listed, list):
+        listed = _results_in(got)
+        if listed is None:
             return None
         asked = set(op_ids)
         results: dict[str, OpResult] = {}
         contradicted = set()
-        for result in _results_of(listed):
-            if result.op_id not in asked:
+        for result in listed:
+            if result.op_id not in asked or result.status not in STATUSES:
                 continue
-            if results.setdefault(result.op_id, result) != result:
+            first = results.setdefault(result.op_id, result)
+            if first is not result and first != result:
                 contradicted.add(result.op_id)
         return tuple(r for op_id, r in results.items() if op_id not in contradicted)
 
@@ -185,13 +191,21 @@ def single_reader(op_id: str) -> Reader:
     return read
 
 
-def _results_of(listed: list[Any]) -> list[OpResult]:
-    """Those results that can be understood."""
+class _Results(msgspec.Struct):
+    results: list[OpResult]
+
+
+def _results_in(got: Answer) -> list[OpResult] | None:
+    """Those results that can be understood; None: it is no answer to a batch."""
+    if not _is_json(got):
+        return None
     try:
-        results = msgspec.convert(listed, list[OpResult])  # all at once, as long as each member is of the right type
-    except msgspec.ValidationError:
-        return [result for entry in listed if (result := result_of(entry)) is not None]
-    return [result for result in results if result.status in STATUSES]
+        return msgspec.json.decode(got.body, type=_Results).results  # as long as each member is of the right type
+    except (msgspec.DecodeError, RecursionError):
+        listed = (read_object(got) or {}).get("results")
+    if not isinstance(listed, list):
+        return None
+    return [result for entry in listed if (result := result_of(entry)) is not None]
 
 
 def result_of(entry: Any) -> OpResult | None:

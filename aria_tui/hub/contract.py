@@ -103,7 +103,7 @@ class Op(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     base: dict[str, Any] | None = None
 
 
-class OpResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class OpResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     op_id: str
     status: str
     entity: str | None = None

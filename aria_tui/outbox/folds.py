@@ -76,7 +76,9 @@ async def _all(store: Store) -> AsyncIterator[Row]:
 async def commit(store: Store, now: str, target: str, *, plain: bool = False) -> int:
     """Folds what waits for a target, in one transaction under the drain lock; how many rows were folded away."""
     candidates = await store.read(
-        "SELECT entity FROM (SELECT entity FROM queue WHERE synced_at IS NULL GROUP BY entity HAVING count(*) > 1) AS e"
+        # "likelihood": else SQLite takes the index of all that waits, and sorts it by entity.
+        "SELECT entity FROM (SELECT entity FROM queue WHERE likelihood(synced_at IS NULL, 0.99)"
+        " GROUP BY entity HAVING count(*) > 1) AS e"
         " WHERE 1 < (SELECT count(*) FROM queue q WHERE synced_at IS NULL AND q.entity = e.entity AND sent_at IS NULL)"
     )
     last = await as_they_are(store) if candidates else _ALL

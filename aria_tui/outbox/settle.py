@@ -59,19 +59,24 @@ async def still_there(connection: aiosqlite.Connection, rows: Sequence[Row]) -> 
     The second were edited, given to another Hub, or rest on something else since; the later ones of their entities
     are in neither list, so that nothing overtakes them. What was discarded, or marked by a stranger, is left out too.
     """
-    found = await connection.execute_fetchall(
-        "SELECT id, op_id, target, base_version, base FROM queue"
-        # "+": found by their numbers, not through the index of those that wait.
-        " WHERE +synced_at IS NULL AND id IN (SELECT value FROM json_each(?))",
-        (id_list(rows),),
+    found = list(
+        await connection.execute_fetchall(
+            "SELECT id, op_id, target, base_version, base FROM queue"
+            # "+": found by their numbers, not through the index of those that wait.
+            " WHERE +synced_at IS NULL AND id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (id_list(rows),),
+        )
     )
-    now = {row[0]: tuple(row[1:]) for row in found}
+    read = [(row.id, row.op_id, row.target, row.base_version, row.base) for row in rows]
+    if found == read:
+        return list(rows), []
+    now = {one[0]: one for one in found}
     kept: list[Row] = []
     changed: dict[str, Row] = {}
-    for row in rows:
+    for row, as_read in zip(rows, read, strict=True):
         if row.id not in now or row.entity in changed:
             continue
-        if now[row.id] == (row.op_id, row.target, row.base_version, row.base):
+        if now[row.id] == as_read:
             kept.append(row)
         else:
             changed[row.entity] = row

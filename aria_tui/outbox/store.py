@@ -193,6 +193,7 @@ class Store:
             item = self._handed_in.popleft()
             if isinstance(item, Work):
                 await self._do(item)
+                del item  # a batch's results may hang on it
                 continue
             inserts = [item]
             while self._handed_in and len(inserts) < AT_ONCE and isinstance(item := self._handed_in[0], Insert):

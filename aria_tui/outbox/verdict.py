@@ -18,7 +18,7 @@ _CONFLICTS = {"conflict", "version", "not-found"}
 _LATER = {"in-progress", "slow-down"}
 
 
-class Verdict(Frozen, frozen=True, kw_only=True):
+class Verdict(Frozen, frozen=True, kw_only=True, gc=False):
     fate: Fate
     outcome: str = ""
     error: str = ""

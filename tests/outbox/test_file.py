@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sqlite3
 import time
@@ -15,6 +16,8 @@ import pytest
 from aria_tui.assistant import Assistant
 from aria_tui.config import Config, HubConfig, QueueConfig
 from aria_tui.errors import InvalidInput, NotSaved, QueueFull, QueueUnavailable
+from aria_tui.outbox import rows as queue_rows
+from aria_tui.outbox import schema
 from aria_tui.outbox.faults import explain
 from aria_tui.outbox.handing import Insert
 from aria_tui.outbox.inserting import Accepted, NewRow
@@ -78,6 +81,69 @@ async def test_an_old_file_is_migrated_in_place_and_its_rows_are_sent(start: Ope
     status = await (await start()).queue_status()
     assert (status.pending_total, status.by_operation) == (5, {"capture_insight": 5})
     assert len(rows(tmp_path / "home" / "queue.db", "SELECT 1 FROM queue WHERE outcome = 'delivered'")) == 2
+
+
+@pytest.mark.parametrize("version", range(1, len(list(schema.MIGRATIONS.glob("0*.sql")))))
+async def test_a_file_of_each_former_version_is_brought_to_this_one_with_its_rows(
+    start: Open, tmp_path: Path, version: int
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    db = sqlite3.connect(home / "queue.db")
+    for step in sorted(schema.MIGRATIONS.glob("0*.sql"))[:version]:
+        db.executescript(step.read_text())
+    db.execute(f"PRAGMA user_version = {version}")
+    db.execute("INSERT INTO queue (operation, payload) VALUES ('capture_insight', '{\"content\": \"before\"}')")
+    db.commit()
+    db.close()
+    assistant = await start()
+    await assistant.capture_insight("after", offline=True)
+    fresh = await start(home=tmp_path / "fresh")
+    await fresh.capture_insight("x", offline=True)
+    sql = "SELECT name, sql FROM sqlite_master WHERE type IN ('index', 'trigger', 'table') ORDER BY name"
+    assert rows(home / "queue.db", sql) == rows(tmp_path / "fresh" / "queue.db", sql)
+    assert rows(home / "queue.db", "PRAGMA user_version") == rows(
+        tmp_path / "fresh" / "queue.db", "PRAGMA user_version"
+    )
+    assert [json.loads(item.payload)["content"] for item in await assistant.queue_list()] == ["before", "after"]
+
+
+async def test_what_each_write_looks_up_reads_nothing_of_the_rest_that_waits(
+    start: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assistant = await start()
+    await asyncio.gather(*(assistant.capture_insight(f"row {n}", offline=True) for n in range(1000)))
+    asked: list[tuple[str, Any]] = []
+    read = Store.read
+
+    async def note(store: Store, sql: str, parameters: Any = ()) -> Any:
+        asked.append((sql, parameters))
+        return await read(store, sql, parameters)
+
+    monkeypatch.setattr(Store, "read", note)
+    last = await assistant.capture_insight("one more", offline=True)
+    store = assistant._engine.store
+    assert await queue_rows.heads(store, f"insight:{last.id}", 1001)
+    assert await queue_rows.adopt_strangers(store, "hub") == 0
+    await assistant._engine.adopt_strangers()
+    assert len(asked) >= 3
+    for sql, parameters in asked:
+        assert steps(tmp_path / "home" / "queue.db", sql, parameters) < 500, sql
+
+
+def steps(file: Path, sql: str, parameters: Any) -> int:
+    """How many instructions SQLite's machine takes for a query, to the nearest ten."""
+    taken = [0]
+
+    def count() -> int:
+        taken[0] += 10
+        return 0
+
+    db = sqlite3.connect(file)
+    db.set_progress_handler(count, 10)
+    db.execute(sql, parameters).fetchall()
+    db.close()
+    return taken[0]
 
 
 @pytest.mark.case("S07")

@@ -5,7 +5,7 @@ Every function takes the ``data`` of briefing.md and the local moment at which t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -239,12 +239,7 @@ def _docker(data: dict[str, Any], now: datetime) -> Lines:
 def _finance(data: dict[str, Any], now: datetime) -> Lines:
     lines: list[tuple[Any, ...]] = []
     currency = data.get("currency") or ""
-    if data["balance"] is not None:
-        text = _("{income} in · {expenses} out · {balance}").format(
-            income=formats.money(data["income"], currency),
-            expenses=formats.money(data["expenses"], currency),
-            balance=formats.money(data["balance"], currency, signed=True),
-        )
+    if text := flows(data):
         lines.append((f"{month_words(data['month'], now)}{text}",))
     over = [budget for budget in data["budgets"] or [] if budget["level"] in ("warning", "critical")]
     lines += [(budget_line(budget, currency), "problem") for budget in over]
@@ -257,6 +252,19 @@ def _finance(data: dict[str, Any], now: datetime) -> Lines:
     if not lines and data["budgets"] is not None and data["due"] is not None:
         lines.append((_("nothing is due, and no budget runs out"), "dim"))
     return lines
+
+
+def flows(data: Mapping[str, Any]) -> str:
+    """The month's income, expenses and balance, as far as they are known."""
+    currency = str(data.get("currency") or "")
+    parts = []
+    if (income := data.get("income")) is not None:
+        parts.append(_("{income} in").format(income=formats.money(str(income), currency)))
+    if (expenses := data.get("expenses")) is not None:
+        parts.append(_("{expenses} out").format(expenses=formats.money(str(expenses), currency)))
+    if (balance := data.get("balance")) is not None:
+        parts.append(formats.money(str(balance), currency, signed=True))
+    return " · ".join(parts)
 
 
 def budget_line(budget: dict[str, Any], currency: str) -> str:

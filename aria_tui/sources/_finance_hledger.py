@@ -150,9 +150,11 @@ def _amounts(given: Sequence[Mapping[str, Any]]) -> dict[str, Decimal]:
 
 def _totals(balance: Any, config: FinanceConfig, finances: money.Finances, accounts: Sequence[str]) -> None:
     """Income and expenses in one currency; what is in others is named and not added."""
-    if missing := _missing(accounts, config):
-        finances.problems.append(missing)
-        return
+    missing = _missing(accounts, config)
+    if missing:
+        there = ", ".join(_others(accounts, config)[:8])
+        words = f"no account named {', '.join(missing)} (there are: {there}): set [finance] income and expenses"
+        finances.problems.append(words)
     sums: dict[str, dict[str, Decimal]] = {"income": {}, "expenses": {}}
     for account, _, _, amounts in balance[0]:
         side = "income" if _is_under(account, config.income) else "expenses"
@@ -165,23 +167,27 @@ def _totals(balance: Any, config: FinanceConfig, finances: money.Finances, accou
         return
     if others := [name or "no commodity" for name in names if name != chosen]:
         finances.problems.append(f"not added: {', '.join(others)}")
-    finances.income = -sums["income"].get(chosen, Decimal(0))
-    finances.expenses = sums["expenses"].get(chosen, Decimal(0))
-    finances.balance = finances.income - finances.expenses
+    if config.income not in missing:
+        finances.income = -sums["income"].get(chosen, Decimal(0))
+    if config.expenses not in missing:
+        finances.expenses = sums["expenses"].get(chosen, Decimal(0))
+    if finances.income is not None and finances.expenses is not None:
+        finances.balance = finances.income - finances.expenses
     finances.currency = money.CODES.get(chosen, chosen) or config.currency or None
 
 
-def _missing(accounts: Sequence[str], config: FinanceConfig) -> str:
-    """What is wrong where a configured account is not in the journal and one of another name may be it: its sum is not
+def _missing(accounts: Sequence[str], config: FinanceConfig) -> list[str]:
+    """The configured accounts that are not in the journal where one of another name may be it: their sums are not
     zero, but unknown."""
     wanted = (config.income, config.expenses)
     missing = [name for name in wanted if not any(_is_under(account, name) for account in accounts)]
-    known = _NEITHER | {name.partition(":")[0] for name in wanted}
-    others = sorted({account.partition(":")[0] for account in accounts} - known)
-    if not missing or not others:
-        return ""
-    there = ", ".join(others[:8])
-    return f"no account named {', '.join(missing)} (there are: {there}): set [finance] income and expenses"
+    return missing if _others(accounts, config) else []
+
+
+def _others(accounts: Sequence[str], config: FinanceConfig) -> list[str]:
+    """Top accounts that may be income or expenses under another name."""
+    known = _NEITHER | {name.partition(":")[0] for name in (config.income, config.expenses)}
+    return sorted({account.partition(":")[0] for account in accounts} - known)
 
 
 def _is_under(account: str, name: str) -> bool:

@@ -46,7 +46,8 @@ class Finances:
 
     @property
     def known(self) -> bool:
-        return self.balance is not None or self.budgets is not None or self.due is not None
+        figures = (self.income, self.expenses, self.balance, self.budgets, self.due)
+        return any(one is not None for one in figures)
 
 
 def amount(value: Any, name: str) -> Decimal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from aria_tui import _briefing_lines as briefing
 from aria_tui._briefing_words import say as said
 from aria_tui.locale import _, formats, ngettext
 from aria_tui.tui._scene import Data, Scene
@@ -107,16 +108,8 @@ def _budget(budget: Data, currency: str) -> str:
 
 def flows(data: Data) -> Line:
     """Income, expenses and balance."""
-    if data.get("income") is None or data.get("expenses") is None:
-        return ()
-
-    def money(name: str, signed: bool = False) -> str:
-        return formats.money(str(data[name]), str(data.get("currency") or ""), signed=signed)
-
-    text = _("{income} in · {expenses} out").format(income=money("income"), expenses=money("expenses"))
-    if data.get("balance") is not None:
-        text += f" · {money('balance', True)}"
-    return (say(text),)
+    text = briefing.flows(data)
+    return (say(text),) if text else ()
 
 
 def queue_sentence(data: Data, hub_state: str, since: str, now: datetime) -> str:

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aria_tui._briefing_lines import flows
 from aria_tui.config import parse
 from aria_tui.models import Section
 from aria_tui.sources import Moment
@@ -354,7 +355,8 @@ async def test_accounts_of_other_names_are_not_taken_for_zero(tmp_path: Path) ->
     section = await finance(f'kind = "hledger"\npath = "{file}"')
     said = "no account named expenses (there are: ativos, despesas): set [finance] income and expenses"
     assert (section.state, section.reason) == ("partial", said)
-    assert (section.data["income"], section.data["expenses"], section.data["balance"]) == (None, None, None)
+    assert (section.data["income"], section.data["expenses"], section.data["balance"]) == ("1.00", None, None)
+    assert flows(section.data) == "€ 1 in", "what is known is told, and nothing is guessed"
     section = await finance(f'kind = "hledger"\npath = "{file}"\nexpenses = "despesas"')
     assert (section.state, section.data["income"], section.data["expenses"]) == ("ok", "1.00", "10.50")
     file.write_text("2026-11-01 x\n  assets  10.50 EUR\n  equity\n")

@@ -200,8 +200,9 @@ def _results_in(got: Answer) -> list[OpResult] | None:
     if not _is_json(got):
         return None
     try:
-        return msgspec.json.decode(got.body, type=_Results).results  # as long as each member is of the right type
-    except (msgspec.DecodeError, RecursionError):
+        text = got.body.decode()  # what the decoder skips it doesn't look at
+        return msgspec.json.decode(text, type=_Results).results  # as long as each member is of the right type
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         listed = (read_object(got) or {}).get("results")
     if not isinstance(listed, list):
         return None

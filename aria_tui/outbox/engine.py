@@ -214,11 +214,12 @@ class Engine:
         await self.mirror.load(await self.target())
 
     async def views(self) -> Views:
-        """The queue as it is now; strangers' rows are given their ids first."""
+        """The queue as it is now; strangers' rows are given their ids first, where the file can be written."""
         from aria_tui.outbox.views import Views
 
         await self.store.open()
-        await self.adopt_strangers()
+        with contextlib.suppress(NotSaved):
+            await self.adopt_strangers(patience_s=0)
         target = await self.target()
         gate = await self._gate(target)
         return Views(self.store, self.clock, target=target, gate=gate)
@@ -235,11 +236,11 @@ class Engine:
             )
         return await gates.load(self.store, target)
 
-    async def adopt_strangers(self) -> None:
+    async def adopt_strangers(self, *, patience_s: float | None = None) -> None:
         """A stranger's row belongs to the Hub of config.toml, else to the configured one (queue.md, "Strangers")."""
         if not await self.store.read("SELECT 1 FROM queue WHERE op_id IS NULL AND synced_at IS NULL LIMIT 1"):
             return
-        await rows.adopt_strangers(self.store, await self.strangers_target())
+        await rows.adopt_strangers(self.store, await self.strangers_target(), patience_s=patience_s)
 
     async def strangers_target(self) -> str:
         try:

@@ -4,23 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import aiosqlite
 
+from aria_tui.outbox import connecting
 from aria_tui.outbox.inserting import Accepted, NewRow
 
 T = TypeVar("T")
 Job = Callable[[aiosqlite.Connection], Awaitable[T]]
 
 
-class Insert:
+class Patience:
+    """How long another program's lock is waited for, from when something was handed in: also what stands behind it
+    is answered in time."""
+
+    __slots__ = ("until",)
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.until = time.monotonic() + (connecting.PATIENCE if seconds is None else seconds)
+
+    @property
+    def left(self) -> float:
+        """Seconds; never below 0."""
+        return max(0.0, self.until - time.monotonic())
+
+
+class Insert(Patience):
     """A caller's row on its way: withdrawn while nobody took it, waited for once it was taken."""
 
     __slots__ = ("answered", "done", "over", "row", "taken", "withdrawn")
 
     def __init__(self, row: NewRow) -> None:
+        super().__init__()
         self.row = row
         self.taken = self.withdrawn = self.answered = False
         self.done: asyncio.Future[Accepted] = asyncio.get_running_loop().create_future()
@@ -40,12 +58,15 @@ class Insert:
                 self.done.set_result(outcome)
 
 
-class Work:
+class Work(Patience):
     """A job for the writer. None: only see to it that the file is open; ``damage``: why it has to be put aside;
-    ``hurried``: it doesn't wait for a lock that was just waited for in vain."""
+    ``hurried``: it doesn't wait for a lock that was just waited for in vain; ``patience_s``: nor for any longer."""
 
-    def __init__(self, job: Job[Any] | None, damage: str = "", *, hurried: bool = False) -> None:
-        self.job, self.damage, self.hurried = job, damage, hurried
+    def __init__(
+        self, job: Job[Any] | None, damage: str = "", *, hurried: bool = False, patience_s: float | None = None
+    ) -> None:
+        super().__init__(patience_s)
+        self.job, self.damage, self.hurried, self.brief = job, damage, hurried, patience_s is not None
         self.done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
 

@@ -89,8 +89,11 @@ async def of_entity(connection: aiosqlite.Connection, entity: str) -> list[Row]:
     return [Row(*row) for row in await connection.execute_fetchall(sql, (entity,))]
 
 
-async def adopt_strangers(store: Store, target: str) -> int:
-    """Gives each stranger's row its operation id, entity and target, committed, and says how many there were."""
+async def adopt_strangers(store: Store, target: str, *, patience_s: float | None = None) -> int:
+    """Gives each stranger's row its operation id, entity and target, committed, and says how many there were.
+
+    ``patience_s``: for how long another program's lock is waited for. Raises NotSaved.
+    """
     if not await store.read("SELECT 1 FROM queue WHERE op_id IS NULL AND synced_at IS NULL LIMIT 1"):
         return 0
 
@@ -110,7 +113,7 @@ async def adopt_strangers(store: Store, target: str) -> int:
         )
         return len(changes)
 
-    return await store.write(job)
+    return await store.write(job, patience_s=patience_s)
 
 
 def _stranger_entity(operation: str, payload: str, op_id: str) -> str:

@@ -15,6 +15,9 @@ from aria_tui.outbox.faults import ELSEWHERE, Damaged, network_file_system
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 COLUMNS = "PRAGMA table_info(queue)"
+COMPLETE = 1
+"""From this version on a file has all that is asked of it; later steps make it quicker, and can wait where it can't be
+written (another program's lock, a full disk, a home that is read-only)."""
 CHECKED_BYTES = 2 * 1024 * 1024
 """Files up to this size are checked whole when they are opened; larger ones by what is read of them."""
 
@@ -71,7 +74,11 @@ async def prepare(connection: aiosqlite.Connection, path: Path, journal: str) ->
         await _check(connection)
     mode = await _journal(connection, path, journal)
     if version < len(_migrations()):
-        await _migrate(connection)
+        try:
+            await _migrate(connection)
+        except sqlite3.OperationalError:
+            if version < COMPLETE:
+                raise
         with contextlib.suppress(OSError):
             path.chmod(0o600)  # older programs left it to the umask
     return mode

@@ -25,6 +25,7 @@ import aiosqlite
 from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.outbox import schema
 from aria_tui.outbox.connecting import (
+    STILL_BUSY,
     damage_told,
     keep_before,
     look_before,
@@ -34,7 +35,7 @@ from aria_tui.outbox.connecting import (
     roll_back,
 )
 from aria_tui.outbox.faults import Damaged, explain, is_busy, is_damage, unwritable
-from aria_tui.outbox.handing import Insert, Job, Work, finish
+from aria_tui.outbox.handing import Insert, Job, Patience, Work, finish
 from aria_tui.outbox.ids import new_id
 from aria_tui.outbox.inserting import AT_ONCE, NUMBERS, Accepted, NewRow, insert_all, insert_each
 from aria_tui.outbox.lock import DrainLock
@@ -43,8 +44,8 @@ from aria_tui.outbox.reading import Reader
 T = TypeVar("T")
 _MARK = "INSERT OR REPLACE INTO state(name, value) VALUES ('commit', json_quote(?))"
 _MARKED = "SELECT 1 FROM state WHERE name = 'commit' AND value = json_quote(?)"
-_STILL_BUSY = 1.0
-"""Seconds for which a file that was found locked is not waited for once more."""
+_TOGETHER = 1.0
+"""Seconds between two saves that share a commit: they wait for another program's lock as long as the first may."""
 
 
 class Store:
@@ -107,14 +108,15 @@ class Store:
                 await finish(item.over)
             raise
 
-    async def write(self, job: Job[T], *, hurried: bool = False) -> T:
+    async def write(self, job: Job[T], *, hurried: bool = False, patience_s: float | None = None) -> T:
         """Runs a job in one transaction of its own, whole or not at all; a cancellation waits for its end.
 
         The job may run twice (in a file that takes the place of a damaged one), so it keeps nothing of its own.
-        ``hurried``: it doesn't wait once more for a lock that was just waited for in vain.
+        ``hurried``: it doesn't wait once more for a lock that was just waited for in vain; ``patience_s``: nor for any
+        longer than that, for it can be done another time.
         Raises NotSaved, QueueUnavailable.
         """
-        result: T = await self._wait_for(Work(job, hurried=hurried))
+        result: T = await self._wait_for(Work(job, hurried=hurried, patience_s=patience_s))
         return result
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
@@ -197,6 +199,8 @@ class Store:
                 continue
             inserts = [item]
             while self._handed_in and len(inserts) < AT_ONCE and isinstance(item := self._handed_in[0], Insert):
+                if item.until - inserts[0].until > _TOGETHER:
+                    break
                 inserts.append(item)
                 self._handed_in.popleft()
             await self._insert([item for item in inserts if not item.withdrawn])
@@ -219,16 +223,17 @@ class Store:
             connection = await self._connected()
             mark = ""
             try:
-                waited = work.hurried and time.monotonic() - self._locked < _STILL_BUSY
+                waited = work.hurried and time.monotonic() - self._locked < STILL_BUSY
                 begin = functools.partial(connection.execute, "BEGIN IMMEDIATE")
-                await patiently(begin, patience_s=0.0 if waited else None)
+                await patiently(begin, patience_s=0.0 if waited else work.left)
                 try:
                     before = connection.total_changes
                     result = await work.job(connection)
                     if connection.total_changes != before:
                         mark = new_id()
                         await connection.execute(_MARK, (mark,))
-                    await patiently(lambda c=connection: c.execute("COMMIT"))  # type: ignore[misc]
+                    end = functools.partial(connection.execute, "COMMIT")
+                    await patiently(end, patience_s=work.left)
                 except BaseException:
                     await roll_back(connection)
                     raise
@@ -236,7 +241,7 @@ class Store:
                 if is_damage(error) and not last:
                     await self._reconnect(str(error))
                     continue
-                if is_busy(error):
+                if is_busy(error) and not work.brief:
                     self._locked = time.monotonic()
                 if mark and not is_busy(error) and await self._find_after_all(_MARKED, mark):
                     break
@@ -252,20 +257,20 @@ class Store:
         for item in items:
             item.taken = True
         try:
-            outcomes = await self._insert_whole([item.row for item in items])
+            outcomes = await self._insert_whole([item.row for item in items], items[0])
         except Exception as error:  # noqa: BLE001 - the writer lives on, whatever it was, and every caller hears of it
             outcomes = [self._not_saved(error) for _ in items]
         for item, outcome in zip(items, outcomes, strict=True):
             item.answer(outcome)
 
-    async def _insert_whole(self, rows: list[NewRow]) -> list[Accepted | Exception]:
+    async def _insert_whole(self, rows: list[NewRow], patience: Patience) -> list[Accepted | Exception]:
         """Commits rows and gives what became of each. Raises sqlite3.Error, QueueUnavailable: nothing was committed."""
         insert = insert_all
         for last in (False, True):
             connection = await self._connected()
             try:
                 attempt = functools.partial(insert, connection, rows, self.limit, self.path)
-                outcomes = await patiently(attempt)
+                outcomes = await patiently(attempt, patience_s=patience.left)
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 if is_busy(error) or last:
                     raise
@@ -297,7 +302,7 @@ class Store:
     async def _connected(self) -> aiosqlite.Connection:
         """A connection to the file that stands at the path. Raises QueueUnavailable."""
         if self._writer is None or self._moved():
-            if self._busy is not None and time.monotonic() - self._busy[0] < _STILL_BUSY:
+            if self._busy is not None and time.monotonic() - self._busy[0] < STILL_BUSY:
                 raise self._busy[1]
             await self._reconnect()
         assert self._writer is not None

@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from aria_tui.assistant import Assistant
 from aria_tui.config import Config, HubConfig, QueueConfig
 from aria_tui.errors import InvalidInput, NotSaved, QueueFull, QueueUnavailable
+from aria_tui.outbox import connecting, schema, state
 from aria_tui.outbox import rows as queue_rows
-from aria_tui.outbox import schema
 from aria_tui.outbox.faults import explain
 from aria_tui.outbox.handing import Insert
 from aria_tui.outbox.inserting import Accepted, NewRow
@@ -25,6 +26,10 @@ from aria_tui.outbox.store import Store
 from tests.outbox.bench import rows
 from tests.outbox.files import digests, locked, old_file
 
+NEW = NewRow(
+    operation="capture_insight", payload='{"content": "x"}', created_at="2026-11-30T08:00:00.000Z", op_id="k",
+    entity="insight:k", origin="cli", address="addr:x",
+)  # fmt: skip
 AWAY = Config(hub=HubConfig(url="http://127.0.0.1:9", token="t"))
 Open = Any
 
@@ -88,14 +93,7 @@ async def test_a_file_of_each_former_version_is_brought_to_this_one_with_its_row
     start: Open, tmp_path: Path, version: int
 ) -> None:
     home = tmp_path / "home"
-    home.mkdir()
-    db = sqlite3.connect(home / "queue.db")
-    for step in sorted(schema.MIGRATIONS.glob("0*.sql"))[:version]:
-        db.executescript(step.read_text())
-    db.execute(f"PRAGMA user_version = {version}")
-    db.execute("INSERT INTO queue (operation, payload) VALUES ('capture_insight', '{\"content\": \"before\"}')")
-    db.commit()
-    db.close()
+    former_file(home / "queue.db", version)
     assistant = await start()
     await assistant.capture_insight("after", offline=True)
     fresh = await start(home=tmp_path / "fresh")
@@ -106,6 +104,37 @@ async def test_a_file_of_each_former_version_is_brought_to_this_one_with_its_row
         tmp_path / "fresh" / "queue.db", "PRAGMA user_version"
     )
     assert [json.loads(item.payload)["content"] for item in await assistant.queue_list()] == ["before", "after"]
+
+
+async def test_a_former_file_that_another_program_reads_is_used_as_it_is_till_later(
+    start: Open, tmp_path: Path
+) -> None:
+    file = tmp_path / "home" / "queue.db"
+    former_file(file, schema.COMPLETE)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN")
+    other.execute("SELECT * FROM queue").fetchall()
+    first = await start()
+    assert [json.loads(item.payload)["content"] for item in await first.queue_list()] == ["before"]
+    assert rows(file, "PRAGMA user_version") == [(schema.COMPLETE,)]
+    other.close()
+    assert (await first.capture_insight("after", offline=True)).status == "queued"
+    await first.close()
+    second = await start()
+    assert (await second.queue_status()).pending_total == 2
+    assert rows(file, "PRAGMA user_version") > [(schema.COMPLETE,)]
+
+
+def former_file(path: Path, version: int) -> None:
+    """A file with one row, as a program of a former schema left it."""
+    path.parent.mkdir()
+    db = sqlite3.connect(path)
+    for step in sorted(schema.MIGRATIONS.glob("0*.sql"))[:version]:
+        db.executescript(step.read_text())
+    db.execute(f"PRAGMA user_version = {version}")
+    db.execute("INSERT INTO queue (operation, payload) VALUES ('capture_insight', '{\"content\": \"before\"}')")
+    db.commit()
+    db.close()
 
 
 async def test_what_each_write_looks_up_reads_nothing_of_the_rest_that_waits(
@@ -193,6 +222,55 @@ async def test_a_lock_held_for_ever_is_not_saved_within_ten_seconds_start_includ
 
 
 @pytest.mark.case("S02")
+async def test_what_stands_behind_a_job_that_waits_for_a_lock_is_answered_in_time_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patience = 2.0
+    monkeypatch.setattr(connecting, "PATIENCE", patience)
+    store = Store(tmp_path / "queue.db")
+    await store.open()
+    begin = time.monotonic()
+    with locked(tmp_path / "queue.db"):
+        job = asyncio.create_task(state.put(store, "x", 1))
+        await asyncio.sleep(0.1)
+        save = asyncio.create_task(store.insert(NEW))
+        done = await asyncio.gather(job, save, return_exceptions=True)
+        assert [type(one) for one in done] == [NotSaved, NotSaved]
+        assert time.monotonic() - begin < 1.75 * patience
+    assert (await store.insert(NEW)).number == 1
+    await store.close()
+
+
+async def test_saves_that_share_a_commit_wait_no_longer_than_the_first_may_and_a_later_one_has_its_own_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "PATIENCE", 2.0)
+    store = Store(tmp_path / "queue.db")
+    await store.open()
+    with locked(tmp_path / "queue.db", seconds=2.75):
+        job = asyncio.create_task(state.put(store, "x", 1))
+        await asyncio.sleep(0.1)
+        first = asyncio.create_task(store.insert(NEW))
+        await asyncio.sleep(1.4)
+        late = asyncio.create_task(store.insert(msgspec.structs.replace(NEW, op_id="k2", entity="insight:k2")))
+        done = await asyncio.gather(job, first, late, return_exceptions=True)
+    assert [type(one) for one in done] == [NotSaved, NotSaved, Accepted]
+    await store.close()
+
+
+async def test_reads_wait_for_a_lock_once_and_how_the_hub_stands_is_not_kept_back_by_it(
+    start: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "PATIENCE", 3.0)
+    assistant = await start()
+    for kind, longest in (("IMMEDIATE", 2.7), ("EXCLUSIVE", 5.5)):
+        await asyncio.sleep(connecting.STILL_BUSY)
+        with locked(tmp_path / "home" / "queue.db", kind):
+            begin = time.monotonic()
+            assert (await assistant.hub_status()).state == "offline"
+            assert time.monotonic() - begin < longest, kind
+
+
 async def test_a_full_disk_is_said_and_the_same_save_works_later(start: Open, tmp_path: Path) -> None:
     assistant = await start()
     await assistant.capture_insight("first", offline=True)

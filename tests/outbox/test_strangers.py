@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+import time
 from typing import Any
 
 import pytest
 
+from aria_tui.errors import NotSaved
 from tests.outbox.bench import Bench, Home
+from tests.outbox.files import locked
 
 
 def execute(home: Home, sql: str, *args: Any) -> None:
@@ -51,6 +55,22 @@ async def test_bytes_that_are_no_text_are_shown_and_parked_and_others_go_on(benc
     dead = await home.dead()
     assert len(dead) == 2 and "Unicode" in dead[0].reason and await bench.task(good.id)
     assert home.rows("SELECT hex(payload) FROM parked ORDER BY id") == [("7B22E922",), ("7B7D",)]
+
+
+async def test_a_row_of_theirs_is_shown_while_the_file_can_t_be_written(bench: Bench, home: Home) -> None:
+    """A read doesn't wait for another program's lock, nor does it keep a save waiting for longer."""
+    number = home.stranger("capture_insight", {"content": "x"})
+    with locked(home.file):
+        begin = time.monotonic()
+        looks = asyncio.gather(*(home.assistant.queue_list() for _ in range(2)))
+        with pytest.raises(NotSaved, match="lock"):
+            await home.assistant.capture_insight("ours", offline=True)
+        assert time.monotonic() - begin < 10
+        assert [[(item.id, item.op_id, item.reason_code) for item in found] for found in await looks] == [
+            [(number, "", "next")]
+        ] * 2
+    assert home.rows("SELECT op_id FROM queue WHERE id = ?", number) == [(None,)]
+    assert (await home.waiting())[0].op_id
 
 
 async def test_a_mark_of_theirs_counts_as_delivered_and_is_told(bench: Bench, home: Home) -> None:

@@ -19,8 +19,6 @@ T = TypeVar("T")
 
 PATIENCE = 8.0
 """Seconds for which another program's lock is waited for: a save is answered within 10 s in all."""
-STILL_BUSY = 1.0
-"""Seconds for which a file that was found locked is not waited for once more."""
 _BUSY_MS = 200
 """Milliseconds for which SQLite itself waits. It then asks every 100 ms only, and between two writers in a loop a third
 would hardly ever get its turn; begun anew, after a pause by chance, it asks often again."""

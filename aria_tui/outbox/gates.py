@@ -18,8 +18,6 @@ KNOWN_DOWN = 30.0
 """Seconds for which nobody tries a Hub at once that somebody just found away."""
 REFUSED_PROBE = 300.0
 """Seconds between two tries with a token that was refused."""
-_PATIENCE = 1.0
-"""Seconds for which another program's lock is waited for: who asked how the Hub is waits for the answer."""
 
 
 Code = Literal["offline", "backoff", "paused", "retry_after", "restored"]
@@ -89,7 +87,7 @@ async def save(store: Store, target: str, gate: Gate | None) -> None:
     if gate is not None and known is not None and known.boot == gate.boot and known.asked > gate.asked:
         gate = msgspec.structs.replace(gate, asked=known.asked, asked_why=known.asked_why)
     if known != gate:
-        await state.put(store, _name(target), gate, patience_s=_PATIENCE)
+        await state.put(store, _name(target), gate)
 
 
 def shut(

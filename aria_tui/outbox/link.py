@@ -281,14 +281,6 @@ class Link:
         tries = self.gate.tries if self.gate is not None else 0
         await self._shut("offline", "offline", reason, max(1.0, backoff.delay(self.clock, tries)), write=True)
 
-    async def unkept(self) -> None:
-        """What the Hub answers can't be kept in the queue's file. The Hub is as it was; only what is tried by itself
-        comes later, as after a failed attempt."""
-        if self.gate is None or not self.gate.held(self.clock):
-            tries = self.gate.tries if self.gate is not None else 0
-            seconds = max(1.0, backoff.delay(self.clock, tries))
-            await self._shut("backoff", self.status.state, self.status.reason, seconds, write=True)
-
     async def _shut_by(self, hub_state: HubState, reason: str, wait_s: float | None) -> None:
         if wait_s is not None:
             await self._wait(reason, wait_s)

@@ -82,7 +82,9 @@ async def edit(store: Store, number: int, payload: Mapping[str, Any]) -> None:
         if _means(before, new):  # written otherwise at most: what may have been sent so keeps its key
             text, key, old = before, op_id, None
         else:
-            text, key, old = json.dumps(_named(operation, new, entity), ensure_ascii=False), new_id(), op_id
+            text = json.dumps(_named(operation, new, entity), ensure_ascii=False)
+            # A stranger's row that nobody could look at yet gets its key with all the rest.
+            key, old = None if op_id is None else new_id(), op_id
         await rebase(connection, table, number, text)
         await connection.execute(
             f"UPDATE {table} SET payload = ?, op_id = ?, edited_from = ifnull(?, edited_from), error = NULL"  # noqa: S608
@@ -234,7 +236,8 @@ async def _bring_back(connection: aiosqlite.Connection, number: int) -> bool:
                 payload = json.dumps(named, ensure_ascii=False)
         await connection.execute(
             "INSERT INTO queue(operation, payload, created_at, op_id, entity, origin, target, edited_from)"
-            " SELECT operation, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), ?, entity, origin, target, op_id"
+            " SELECT operation, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'), iif(op_id IS NULL, NULL, ?), entity, origin,"
+            " target, op_id"
             " FROM queue WHERE id = ?",
             (payload, new_id(), number),
         )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import sqlite3
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,8 +13,7 @@ from typing import Any
 import aiosqlite
 
 from aria_tui.errors import QueueUnavailable
-from aria_tui.outbox.connecting import STILL_BUSY, lossless, open_connection, patiently
-from aria_tui.outbox.faults import is_busy
+from aria_tui.outbox.connecting import lossless, open_connection, patiently
 
 
 class Reader:
@@ -29,20 +26,12 @@ class Reader:
         self._lock = asyncio.Lock()
         self._text_factory: Callable[[bytes], str] = str
         self._ended = False
-        self._locked = -math.inf
-        """When another program's lock was last waited for in vain."""
 
     async def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Any]:
         """Rows of a query; waits for another program's lock. Raises sqlite3.Error, UnicodeDecodeError, and
         QueueUnavailable after the end."""
         async with self._lock:
-            waited = time.monotonic() - self._locked < STILL_BUSY
-            try:
-                return await patiently(lambda: self._fetch(sql, parameters), patience_s=0.0 if waited else None)
-            except sqlite3.Error as error:
-                if is_busy(error):
-                    self._locked = time.monotonic()
-                raise
+            return await patiently(lambda: self._fetch(sql, parameters))
 
     async def close(self, *, for_good: bool = False) -> None:
         """Ends the connection when the query that is under way has its answer; ``for_good``: no other one comes."""

@@ -41,10 +41,10 @@ async def put_all_in(connection: aiosqlite.Connection, facts: Mapping[str, objec
     await connection.executemany("INSERT OR REPLACE INTO state(name, value) VALUES (?, ?)", texts)
 
 
-async def put(store: Store, name: str, value: object | None, *, patience_s: float | None = None) -> None:
-    """Sets a fact, or with None removes it. ``patience_s``: for how long another program's lock is waited for."""
+async def put(store: Store, name: str, value: object | None) -> None:
+    """Sets a fact, or with None removes it."""
 
     async def job(connection: aiosqlite.Connection) -> None:
         await put_in(connection, name, value)
 
-    await store.write(job, hurried=True, patience_s=patience_s)
+    await store.write(job, hurried=True)

@@ -25,7 +25,6 @@ import aiosqlite
 from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.outbox import schema
 from aria_tui.outbox.connecting import (
-    STILL_BUSY,
     damage_told,
     keep_before,
     look_before,
@@ -44,6 +43,10 @@ from aria_tui.outbox.reading import Reader
 T = TypeVar("T")
 _MARK = "INSERT OR REPLACE INTO state(name, value) VALUES ('commit', json_quote(?))"
 _MARKED = "SELECT 1 FROM state WHERE name = 'commit' AND value = json_quote(?)"
+_STILL_BUSY = 1.0
+"""Seconds for which a file that was found locked is not waited for once more."""
+_AT_THE_END = 1.5
+"""Seconds for which those who read are waited for at the commit of a job that took all its time."""
 _TOGETHER = 1.0
 """Seconds between two saves that share a commit: they wait for another program's lock as long as the first may."""
 
@@ -223,7 +226,7 @@ class Store:
             connection = await self._connected()
             mark = ""
             try:
-                waited = work.hurried and time.monotonic() - self._locked < STILL_BUSY
+                waited = work.hurried and time.monotonic() - self._locked < _STILL_BUSY
                 begin = functools.partial(connection.execute, "BEGIN IMMEDIATE")
                 await patiently(begin, patience_s=0.0 if waited else work.left)
                 try:
@@ -233,7 +236,7 @@ class Store:
                         mark = new_id()
                         await connection.execute(_MARK, (mark,))
                     end = functools.partial(connection.execute, "COMMIT")
-                    await patiently(end, patience_s=work.left)
+                    await patiently(end, patience_s=max(work.left, _AT_THE_END))
                 except BaseException:
                     await roll_back(connection)
                     raise
@@ -302,7 +305,7 @@ class Store:
     async def _connected(self) -> aiosqlite.Connection:
         """A connection to the file that stands at the path. Raises QueueUnavailable."""
         if self._writer is None or self._moved():
-            if self._busy is not None and time.monotonic() - self._busy[0] < STILL_BUSY:
+            if self._busy is not None and time.monotonic() - self._busy[0] < _STILL_BUSY:
                 raise self._busy[1]
             await self._reconnect()
         assert self._writer is not None

@@ -201,7 +201,6 @@ class Syncer:
             self._drain = self._new_drain(link, manual=manual, report=tell)
             report = await self._drain.run()
         except NotSaved as error:
-            await link.unkept()
             why = f"nothing was sent: {error.reason}"
             if self._drain is not None and self._drain.books.attempted:
                 # Delivered perhaps, but that can't be noted: the same key again later makes the repeat harmless.

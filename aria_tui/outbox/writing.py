@@ -47,7 +47,11 @@ async def write(engine: Engine, row: NewRow, payload: dict[str, Any], *, offline
         except asyncio.CancelledError:
             engine.wrote()
             raise
-    return await outcome(engine, accepted.number, entity)
+    try:
+        return await outcome(engine, accepted.number, entity)
+    except QueueUnavailable as error:
+        engine.wrote()
+        return queued(accepted.number, entity, _hindrance(error))
 
 
 async def _insert_edit(engine: Engine, row: NewRow, payload: dict[str, Any]) -> tuple[NewRow, Accepted]:

@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
 import msgspec
 import pytest
 
 from aria_tui.assistant import Assistant
 from aria_tui.config import Config, HubConfig, QueueConfig
 from aria_tui.errors import InvalidInput, NotSaved, QueueFull, QueueUnavailable
-from aria_tui.outbox import connecting, schema, state
+from aria_tui.outbox import connecting, schema, state, writing
 from aria_tui.outbox import rows as queue_rows
 from aria_tui.outbox.faults import explain
 from aria_tui.outbox.handing import Insert
@@ -258,17 +259,41 @@ async def test_saves_that_share_a_commit_wait_no_longer_than_the_first_may_and_a
     await store.close()
 
 
-async def test_reads_wait_for_a_lock_once_and_how_the_hub_stands_is_not_kept_back_by_it(
-    start: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_job_that_took_all_its_time_waits_for_readers_at_its_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connecting, "PATIENCE", 3.0)
+    monkeypatch.setattr(connecting, "PATIENCE", 0.1)
+    store = Store(tmp_path / "queue.db")
+    await store.open()
+    other = sqlite3.connect(tmp_path / "queue.db", isolation_level=None)
+
+    async def job(connection: aiosqlite.Connection) -> None:
+        await connection.execute("INSERT INTO state VALUES ('x', '1')")
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM queue").fetchall()
+        await asyncio.sleep(0.2)
+        asyncio.get_running_loop().call_later(0.6, other.close)
+
+    await store.write(job)
+    assert await store.read("SELECT value FROM state WHERE name = 'x'") == [("1",)]
+    await store.close()
+
+
+async def test_a_committed_save_is_never_called_not_saved(start: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file can't be read any more when it is asked what became of the row."""
     assistant = await start()
-    for kind, longest in (("IMMEDIATE", 2.7), ("EXCLUSIVE", 5.5)):
-        await asyncio.sleep(connecting.STILL_BUSY)
-        with locked(tmp_path / "home" / "queue.db", kind):
-            begin = time.monotonic()
-            assert (await assistant.hub_status()).state == "offline"
-            assert time.monotonic() - begin < longest, kind
+    read = Store.read
+
+    async def away(store: Store, sql: str, parameters: Any = ()) -> Any:
+        if sql == writing._END:
+            raise QueueUnavailable("queue.db", "another program holds the queue's lock")
+        return await read(store, sql, parameters)
+
+    with monkeypatch.context() as locked_out:
+        locked_out.setattr(Store, "read", away)
+        result = await assistant.capture_insight("x")
+    assert (result.status, result.queue_id) == ("queued", 1) and "lock" in result.message
+    assert (await assistant.queue_status()).pending_total == 1
 
 
 async def test_a_full_disk_is_said_and_the_same_save_works_later(start: Open, tmp_path: Path) -> None:

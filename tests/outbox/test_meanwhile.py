@@ -215,7 +215,7 @@ async def test_a_drain_that_can_t_write_says_that_it_is_over(
     assert report.failed and report.remaining == BEFORE and "same keys" in report.sentence
     assert home.rows("SELECT json_extract(value, '$.finished') IS NOT NULL FROM state WHERE name = 'drain'") == [(1,)]
     assert report.hub.state == "online", "it is this side that is in trouble"
-    assert {item.reason_code for item in await home.waiting()} == {"backoff"}, "nothing is tried at once by itself"
+    assert {item.reason_code for item in await home.waiting()} <= {"in_doubt", "next"}
     assert (await home.sync()).remaining == 0 and len(bench.log) == BEFORE
 
 

@@ -73,6 +73,22 @@ async def test_a_row_of_theirs_is_shown_while_the_file_can_t_be_written(bench: B
     assert (await home.waiting())[0].op_id
 
 
+@pytest.mark.parametrize("what", ["edited", "discarded and brought back"])
+async def test_a_row_of_theirs_that_nobody_could_look_at_yet_can_be_mended(bench: Bench, home: Home, what: str) -> None:
+    number = home.stranger("create_task", {"title": "before"})
+    with locked(home.file, seconds=0.8):
+        assert (await home.assistant.queue_show(number)).op_id == ""
+        if what == "edited":
+            await home.assistant.queue_edit(number, {"title": "after"})
+        else:
+            await home.assistant.queue_discard(number)
+            await home.assistant.queue_retry(number)
+    assert len((await bench.run(home.assistant.queue_plan()))["operations"]) == 1
+    assert (await home.sync()).synced == 1
+    task = await bench.task(bench.sent[-1][0])
+    assert task and task["title"] == ("after" if what == "edited" else "before")
+
+
 async def test_a_mark_of_theirs_counts_as_delivered_and_is_told(bench: Bench, home: Home) -> None:
     number = home.stranger("capture_insight", {"content": "x"})
     await home.assistant.capture_insight("ours", offline=True)

@@ -24,10 +24,13 @@ Mark = Literal["", "new", "edited", "deleted"]
 
 
 class Frozen(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of the program's values: immutable, compared by content, encoded by msgspec."""
+    """Base of the program's values: immutable, compared by content, encoded by msgspec.
+
+    What is made by the thousand has ``gc=False``: no cycle can go through it, and it doesn't set the collector going.
+    """
 
 
-class WriteResult(Frozen, frozen=True, kw_only=True):
+class WriteResult(Frozen, frozen=True, kw_only=True, gc=False):
     """The answer to one write. ``id`` is the entity's (a date for a briefing); ``queue_id`` its queue number."""
 
     status: WriteStatus

@@ -1,4 +1,4 @@
-"""What the command line and the assistant's tools say of a Hub, in the same words."""
+"""What the dashboard, the command line and the assistant's tools say of a Hub and of fields, in the same words."""
 
 from __future__ import annotations
 
@@ -46,3 +46,29 @@ def unavailable(error: HubUnavailable, what: str = "") -> str:
     }.get(what, "{hub}").format(hub=hub)
     rest = more(error.state, error.reason)
     return f"{sentence}: {rest}" if rest else sentence
+
+
+def field_word(name: str) -> str:
+    """A field of the wire in the user's language; one we don't know by its own name."""
+    return {
+        "title": _("title"),
+        "description": _("notes"),
+        "project_name": _("project"),
+        "project": _("project"),
+        "priority": _("priority"),
+        "status": _("status"),
+        "due_date": _("due date"),
+        "tags": _("tags"),
+        "content": _("text"),
+    }.get(name, name)
+
+
+def disputed(why: str) -> str:
+    """What two sides changed, where it is the reference Hub that says so: fields, or the whole thing."""
+    return ", ".join(_disputed(part) for part in why.split("; "))
+
+
+def _disputed(part: str) -> str:
+    if part.endswith("is not here, or was deleted"):
+        return _("deleted at the Hub")
+    return ", ".join(field_word(name) for name in part.removesuffix(": was changed on the Hub as well").split(", "))

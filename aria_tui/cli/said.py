@@ -6,6 +6,7 @@ outbox's reasons here.
 
 from __future__ import annotations
 
+from aria_tui import wording
 from aria_tui.locale import N_, _, ngettext
 from aria_tui.locale.made import said
 from aria_tui.models import SyncReport
@@ -26,7 +27,7 @@ _SENTENCES = (
     N_("the Hub's version stays; yours is in the journal (#{number})"),
     N_("the Hub's version stays"),
     N_("rejected (#{number}): {why}"),
-    N_("changed on both sides (#{number}): {why}"),
+    N_("changed on both sides (#{number}): {what}"),
     # why a row is still here
     N_("being sent"),
     N_("next"),
@@ -42,7 +43,7 @@ _SENTENCES = (
     N_("for another Hub: {target}"),
     N_("sent, but not confirmed; will be sent again with the same key"),
     N_("rejected: {why}"),
-    N_("changed on both sides: {why}"),
+    N_("changed on both sides: {what}"),
     N_("{outcome} at {at}"),
     # how a sync ended, where that isn't counts
     N_("nothing to send"),
@@ -85,6 +86,8 @@ def _value(name: str, text: str) -> str:
             return moment(text)
         case "outcome":
             return outcome(text)
+        case "what":
+            return wording.disputed(text)
         case "why":
             from aria_tui import complaints
 

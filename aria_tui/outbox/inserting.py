@@ -46,7 +46,7 @@ def _statement(rows: int, width: int) -> str:
     )
 
 
-class NewRow(msgspec.Struct, frozen=True, kw_only=True):
+class NewRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A row to be accepted.
 
     ``address``: where it is to go, as ``names.address`` names it; it is stored as the target that is bound there.
@@ -65,7 +65,7 @@ class NewRow(msgspec.Struct, frozen=True, kw_only=True):
     asked: str | None = None
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class Accepted(msgspec.Struct, frozen=True, gc=False):
     """A row that is committed, by its queue number. ``known``: it was there before."""
 
     number: int

@@ -23,11 +23,7 @@ COLUMNS = (
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A waiting row, in the order of ``COLUMNS``. ``sent_at`` None: it was never sent, so it may be folded.
-
-    Nothing in it, in a verdict or in a result can be part of a cycle: with ``gc=False`` the thousands of them that a
-    drain makes don't set the collector going.
-    """
+    """A waiting row, in the order of ``COLUMNS``. ``sent_at`` None: it was never sent, so it may be folded."""
 
     id: int
     operation: str

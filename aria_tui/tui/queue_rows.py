@@ -14,6 +14,7 @@ from aria_tui.models import QueueItem
 from aria_tui.tui.content import Line, Piece, cell_width, fit, say, visible
 from aria_tui.tui.pages import Pages
 from aria_tui.tui.task_rows import priority_word, status_word
+from aria_tui.wording import disputed, field_word
 
 _REASON_STYLE = {
     "sending": "good", "backoff": "warn", "retry_after": "warn", "paused": "bad", "in_doubt": "warn",
@@ -43,21 +44,6 @@ def _operation_words() -> dict[str, str]:
 def operation_word(operation: str) -> str:
     """What the operation does, in a word or two; one we don't know by its own name."""
     return _operation_words().get(operation, operation)
-
-
-def field_word(name: str) -> str:
-    """A field of the wire in the user's language; one we don't know by its own name."""
-    return {
-        "title": _("title"),
-        "description": _("notes"),
-        "project_name": _("project"),
-        "project": _("project"),
-        "priority": _("priority"),
-        "status": _("status"),
-        "due_date": _("due date"),
-        "tags": _("tags"),
-        "content": _("text"),
-    }.get(name, name)
 
 
 def field_value(name: str, value: Any) -> str:
@@ -156,18 +142,11 @@ def reason_words(item: QueueItem, now: datetime, *, short: bool = False) -> str:
     return item.reason
 
 
-def _disputed(part: str) -> str:
-    """What two sides changed: a field, with or without the reference Hub's sentence about it, or the whole thing."""
-    if part.endswith("is not here, or was deleted"):
-        return _("deleted at the Hub")
-    return ", ".join(field_word(name) for name in part.removesuffix(": was changed on the Hub as well").split(", "))
-
-
 def parked_words(reason: str) -> str:
     """Why a row was parked, in the user's language as far as it is ours; the Hub's own words stay as they are."""
     head, colon, why = reason.partition(": ")
     if head == "changed on both sides":
-        return _("changed on both sides") + colon + ", ".join(_disputed(part) for part in why.split("; "))
+        return _("changed on both sides") + colon + disputed(why)
     return f"{_('rejected')}{colon}{in_words(why)}" if head == "rejected" else in_words(reason)
 
 

@@ -160,6 +160,11 @@ def test_a_conflict_is_shown_and_resolved_by_field(online: Aria, hub: HubProcess
     why = online("queue", "list", "--conflicts", "--json").ok().json[0]["reason"]
     assert why.startswith("changed on both sides: ") and "title" in why, why
     assert why.count("changed on both sides") == 1 and "title: title" not in why, why
+    assert "changed on both sides: title, priority" in online("queue", "list", "--conflicts").ok().out
+    online.env["LANG"] = "pt_BR.UTF-8"
+    listed = online("queue", "list", "--conflicts").ok().out
+    assert "mudou dos dois lados: título, prioridade" in listed and "Hub" not in listed, listed
+    online.env["LANG"] = "C.UTF-8"
     text = online("queue", "conflicts").ok().out
     assert "mine" in text and "theirs" in text and "both" in text
     wrong = online("queue", "resolve", str(conflict["id"]), "--field", "title=neither")

@@ -10,9 +10,9 @@ from aria_tui.locale import _
 from aria_tui.models import Conflict, WriteResult
 from aria_tui.tui.bindings import bindings
 from aria_tui.tui.content import Line, Piece, fit, say, wrapped
-from aria_tui.tui.queue_rows import field_value, field_word, operation_word
+from aria_tui.tui.queue_rows import field_value, operation_word
 from aria_tui.tui.screens.listing import ListingScreen
-from aria_tui.wording import unavailable
+from aria_tui.wording import field_word, unavailable
 
 Side = Literal["mine", "theirs"]
 

@@ -96,9 +96,10 @@ class Books:
 
     # Attempts and results
 
-    async def begin(self, part: list[Row]) -> list[Row]:
-        """Commits an attempt of the rows that still wait as they were read, and what is owed unless it is much; gives
-        those rows. The entities of those that changed since have to wait for another round."""
+    async def begin(self, part: list[Row], edits: int | None = None) -> list[Row]:
+        """Commits an attempt of the rows that still wait as they were read (``edits``: before how many changes), and
+        what is owed unless it is much; gives those rows. The entities of those that changed since have to wait for
+        another round."""
         later = self._owed if self._owed is not None and len(self._owed.judged) >= MANY else None
         now, owed, before = self.link.now(), None if later else self._take_owed(), self.tally
 
@@ -107,9 +108,7 @@ class Books:
             self.tally = before
             if owed is not None:
                 self.tally, resolved = await self._write_down(connection, owed, before)
-            kept, changed = await settle.still_there(connection, part)
-            if kept:
-                await settle.mark_sent(connection, kept, now)
+            kept, changed = await settle.mark_sent(connection, part, now, edits)
             self._first, self._last = (kept[0].id, kept[-1].id) if kept else (0, 0)
             self._current = gist(kept[0]) if kept else self._current
             await self._publish(connection, answered=later)

@@ -10,11 +10,13 @@ import contextlib
 import os
 from collections.abc import Callable
 
+import msgspec
+
 from aria_tui.config import Config
 from aria_tui.errors import NotSaved, QueueUnavailable
 from aria_tui.hub.client import Probe
 from aria_tui.models import SyncProgress, SyncReport
-from aria_tui.outbox import counters, folds, journal, parked, rows
+from aria_tui.outbox import counters, folds, journal, parked, rows, state
 from aria_tui.outbox.books import Delivered, Seen
 from aria_tui.outbox.clock import Clock, seconds_until
 from aria_tui.outbox.lane import FIRST_BATCH, SMALLEST, Lane
@@ -25,6 +27,15 @@ from aria_tui.outbox.store import Store
 _PAGE = 1000
 _ROUNDS = 3
 """How often a drain begins anew because of what changed while it went on."""
+
+
+class Portion(msgspec.Struct):
+    """The next rows that may be sent, and the number up to which the queue was looked through; ``edits``: how often
+    anybody had changed waiting rows before these were read (None: that isn't known)."""
+
+    rows: list[Row]
+    after: int
+    edits: int | None = None
 
 
 class Drain(Lane):
@@ -47,7 +58,7 @@ class Drain(Lane):
         self.manual = manual
         self._after = 0
         """The number up to which the queue was looked through."""
-        self._reading: asyncio.Task[tuple[list[Row], int]] | None = None
+        self._reading: asyncio.Task[Portion] | None = None
 
     async def run(self) -> SyncReport:
         """Drains and gives the report. Raises NotSaved where the queue's file can't be written."""
@@ -117,11 +128,12 @@ class Drain(Lane):
 
     async def _pass(self) -> None:
         """From the first row to the last, then on to what came meanwhile, until nothing new is there."""
-        batch, self._after = await self._next_batch(0)
+        batch = await self._next_batch(0)
         while not self.stopping:
-            if batch:
+            self._after = batch.after
+            if batch.rows:
                 try:
-                    goes_on = await self._lane(batch)
+                    goes_on = await self._lane(batch.rows, batch.edits)
                 except BaseException:
                     with contextlib.suppress(NotSaved, QueueUnavailable):  # the first error is the one to be told
                         await self._read_meanwhile()
@@ -129,12 +141,12 @@ class Drain(Lane):
                 following = await self._read_meanwhile()
                 if not goes_on:
                     return
-                batch, self._after = following or await self._next_batch(self._after)
-            if not batch:
+                batch = following or await self._next_batch(self._after)
+            if not batch.rows:
                 await self.books.pay()
                 await rows.adopt_strangers(self.store, self.link.target)
-                batch, self._after = await self._next_batch(self._after)
-                if not batch:
+                batch = await self._next_batch(batch.after)
+                if not batch.rows:
                     return
 
     def _under_way(self) -> None:
@@ -142,39 +154,41 @@ class Drain(Lane):
         if self.books.run is not None and self._reading is None:
             self._reading = asyncio.create_task(self._read_on())
 
-    async def _read_on(self) -> tuple[list[Row], int]:
+    async def _read_on(self) -> Portion:
         if await self.books.paid() is not None:  # for a commit has to wait for whoever reads
-            return [], self._after  # the drain ends by it
+            return Portion([], self._after)  # the drain ends by it
         return await self._next_batch(self._after, growing=True)
 
-    async def _read_meanwhile(self) -> tuple[list[Row], int] | None:
+    async def _read_meanwhile(self) -> Portion | None:
         """What was read while a request was under way; None: there was none, or it was for another number of rows."""
         reading, self._reading = self._reading, None
         return await reading if reading is not None else None
 
-    async def _next_batch(self, after: int, *, growing: bool = False) -> tuple[list[Row], int]:
-        """The next rows that may be sent, as many as fit, and the number up to which the queue was looked through.
+    async def _next_batch(self, after: int, *, growing: bool = False) -> Portion:
+        """The next rows that may be sent, as many as fit.
 
         ``growing``: as many as may be sent at once if what is on its way is answered quickly.
         """
         operations, room = self._limits()
         wanted = min(self._size * 2 if growing else self._size, self._most, operations)
         batch: list[Row] = []
+        edits = await state.get(self.store, "edits", int)
         size = self.link.client.batch_overhead(self._client_id())
         while True:
             page = await rows.page(self.store, after, max(100, min(wanted - len(batch), _PAGE)))
             for row in page:
                 if not row.op_id:
-                    return batch, after  # a stranger's that nobody has looked at yet: nothing of its entity goes first
+                    # A stranger's that nobody has looked at yet: nothing of its entity goes first.
+                    return Portion(batch, after, edits)
                 if self._may_send(row):
                     weight = self._encode(row)
                     if batch and (len(batch) >= wanted or size + weight > room):
-                        return batch, after
+                        return Portion(batch, after, edits)
                     batch.append(row)
                     size += weight
                 after = row.id
             if not page or len(batch) >= wanted:
-                return batch, after
+                return Portion(batch, after, edits)
 
     def _may_send(self, row: Row) -> bool:
         """Decides about one row, in order; what stays behind blocks later rows of its entity."""

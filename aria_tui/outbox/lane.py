@@ -82,8 +82,9 @@ class Lane:
 
     # Requests, one after another
 
-    async def _lane(self, batch: list[Row]) -> bool:
-        """Sends rows until each has its verdict; False: the pass is over.
+    async def _lane(self, batch: list[Row], edits: int | None = None) -> bool:
+        """Sends rows until each has its verdict; False: the pass is over. ``edits``: before how many changes of waiting
+        rows they were read.
 
         A batch that failed as a whole is tried by its first row alone, and halved only after one alone succeeded.
         """
@@ -98,7 +99,7 @@ class Lane:
             if not await self._respite():
                 return False
             taken = len(part)
-            outcome = await self._attempt(part)
+            outcome = await self._attempt(part, edits)
             done = outcome is None or await self._judge(part, outcome)
             if done is None:
                 return False
@@ -143,10 +144,10 @@ class Lane:
         dead = {row.id for row, _ in bad}
         return [row for row in batch if row.id not in dead]
 
-    async def _attempt(self, part: list[Row]) -> Outcome | None:
+    async def _attempt(self, part: list[Row], edits: int | None) -> Outcome | None:
         """Commits the attempt, sends, takes note of the results. Rows that were changed or taken away since they were
         read leave ``part``; None: all of them were."""
-        part[:] = await self.books.begin(part)
+        part[:] = await self.books.begin(part, edits)
         if not part:
             return None
         self.books.pay_meanwhile()

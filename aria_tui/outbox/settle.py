@@ -44,39 +44,52 @@ class Tally(Frozen, frozen=True, kw_only=True):
         return self.synced + self.superseded + self.dead_letters + self.conflicts
 
 
-async def mark_sent(connection: aiosqlite.Connection, rows: Sequence[Row], now: str) -> None:
-    """Before sending: from here on an end without an answer is known as ambiguous."""
-    await connection.execute(
-        "UPDATE queue SET sent_at = ifnull(sent_at, ?), tries = tries + 1, why = 'in_doubt', due = NULL"
-        " WHERE id IN (SELECT value FROM json_each(?))",
-        (now, id_list(rows)),
-    )
-
-
-async def still_there(connection: aiosqlite.Connection, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    """(the rows that wait just as they were read, those that wait as something else).
+async def mark_sent(
+    connection: aiosqlite.Connection, rows: Sequence[Row], now: str, edits: int | None = None
+) -> tuple[list[Row], list[Row]]:
+    """Marks rows before they are sent: from here on an end without an answer is known as ambiguous. Gives those that
+    wait just as they were read, which are marked, and those that wait as something else.
 
     The second were edited, given to another Hub, or rest on something else since; the later ones of their entities
     are in neither list, so that nothing overtakes them. What was discarded, or marked by a stranger, is left out too.
+    ``edits``: how often anybody had changed waiting rows before these were read. Where that stands, they are as they
+    were, and only who is gone has to be found.
     """
-    found = list(
-        await connection.execute_fetchall(
-            "SELECT id, op_id, target, base_version, base FROM queue"
-            # "+": found by their numbers, not through the index of those that wait.
-            " WHERE +synced_at IS NULL AND id IN (SELECT value FROM json_each(?)) ORDER BY id",
-            (id_list(rows),),
-        )
-    )
-    read = [(row.id, row.op_id, row.target, row.base_version, row.base) for row in rows]
-    if found == read:
+    marked = await _mark(connection, rows, now, edits) if edits is not None else 0
+    if marked == len(rows):
         return list(rows), []
-    now = {one[0]: one for one in found}
+    kept, changed = await _as_read(connection, rows)
+    if kept and not marked:
+        await _mark(connection, kept, now)
+    return kept, changed
+
+
+async def _mark(connection: aiosqlite.Connection, rows: Sequence[Row], now: str, edits: int | None = None) -> int:
+    """How many rows were marked; with ``edits``, none where that stands no longer."""
+    cursor = await connection.execute(
+        "UPDATE queue SET sent_at = ifnull(sent_at, ?1), tries = tries + 1, why = 'in_doubt', due = NULL"
+        # "+": found by their numbers, not through the index of those that wait.
+        " WHERE id IN (SELECT value FROM json_each(?2)) AND +synced_at IS NULL AND op_id IS NOT NULL"
+        " AND (?3 IS NULL OR ?3 = (SELECT CAST(value AS INTEGER) FROM state WHERE name = 'edits'))",
+        (now, id_list(rows), edits),
+    )
+    return cursor.rowcount
+
+
+async def _as_read(connection: aiosqlite.Connection, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows that wait just as they were read, and the first of each entity that waits as something else."""
+    found = await connection.execute_fetchall(
+        "SELECT id, op_id, target, base_version, base FROM queue"
+        " WHERE +synced_at IS NULL AND id IN (SELECT value FROM json_each(?))",
+        (id_list(rows),),
+    )
+    now = {row[0]: tuple(row[1:]) for row in found}
     kept: list[Row] = []
     changed: dict[str, Row] = {}
-    for row, as_read in zip(rows, read, strict=True):
+    for row in rows:
         if row.id not in now or row.entity in changed:
             continue
-        if now[row.id] == as_read:
+        if now[row.id] == (row.op_id, row.target, row.base_version, row.base):
             kept.append(row)
         else:
             changed[row.entity] = row

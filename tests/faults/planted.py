@@ -60,13 +60,14 @@ def _change_keys(which: Callable[[Any], bool], *, stored: bool) -> None:
 
     right = settle.mark_sent
 
-    async def mark_sent(connection: Any, rows: Any, now: str) -> None:
-        for place, row in enumerate(rows):
+    async def mark_sent(connection: Any, rows: Any, now: str, edits: int | None = None) -> Any:
+        kept, changed = await right(connection, rows, now, edits)
+        for place, row in enumerate(kept):
             if which(row):
-                rows[place] = msgspec.structs.replace(row, op_id=new_id())
+                kept[place] = msgspec.structs.replace(row, op_id=new_id())
                 if stored:
-                    await connection.execute("UPDATE queue SET op_id = ? WHERE id = ?", (rows[place].op_id, row.id))
-        await right(connection, rows, now)
+                    await connection.execute("UPDATE queue SET op_id = ? WHERE id = ?", (kept[place].op_id, row.id))
+        return kept, changed
 
     settle.mark_sent = mark_sent
 
@@ -78,10 +79,11 @@ def mark_before_send() -> None:
 
     right = settle.mark_sent
 
-    async def mark_sent(connection: Any, rows: Any, now: str) -> None:
-        await right(connection, rows, now)
-        for row in rows:
+    async def mark_sent(connection: Any, rows: Any, now: str, edits: int | None = None) -> Any:
+        kept, changed = await right(connection, rows, now, edits)
+        for row in kept:
             await connection.execute("UPDATE queue SET synced_at = ?, outcome = 'applied' WHERE id = ?", (now, row.id))
+        return kept, changed
 
     settle.mark_sent = mark_sent
 

@@ -202,11 +202,11 @@ async def test_a_drain_that_can_t_write_says_that_it_is_over(
         await home.assistant.capture_insight(f"{number}", offline=True)
     begin, times = Books.begin, 0
 
-    async def full(self: Books, part: list[object]) -> object:
+    async def full(self: Books, part: list[object], edits: int | None) -> object:
         nonlocal times
         times += 1
         if times != 2:
-            return await begin(self, part)  # type: ignore[arg-type]
+            return await begin(self, part, edits)  # type: ignore[arg-type]
         self._take_owed()
         raise NotSaved("disk full", path="queue.db")
 

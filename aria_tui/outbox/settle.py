@@ -69,7 +69,7 @@ async def _mark(connection: aiosqlite.Connection, rows: Sequence[Row], now: str,
     cursor = await connection.execute(
         "UPDATE queue SET sent_at = ifnull(sent_at, ?1), tries = tries + 1, why = 'in_doubt', due = NULL"
         # "+": found by their numbers, not through the index of those that wait.
-        " WHERE id IN (SELECT value FROM json_each(?2)) AND +synced_at IS NULL AND op_id IS NOT NULL"
+        " WHERE id IN (SELECT value FROM json_each(?2)) AND +synced_at IS NULL"
         " AND (?3 IS NULL OR ?3 = (SELECT CAST(value AS INTEGER) FROM state WHERE name = 'edits'))",
         (now, id_list(rows), edits),
     )

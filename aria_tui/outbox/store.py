@@ -236,7 +236,7 @@ class Store:
                         mark = new_id()
                         await connection.execute(_MARK, (mark,))
                     end = functools.partial(connection.execute, "COMMIT")
-                    await patiently(end, patience_s=max(work.left, _AT_THE_END))
+                    await patiently(end, patience_s=max(work.left, 0.0 if work.brief else _AT_THE_END))
                 except BaseException:
                     await roll_back(connection)
                     raise

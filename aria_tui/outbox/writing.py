@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import aiosqlite
 import msgspec
 
-from aria_tui.errors import AriaError, NotSaved, QueueUnavailable
+from aria_tui.errors import AriaError, NotFound, NotSaved, QueueUnavailable
 from aria_tui.models import QueueItem, WriteResult
 from aria_tui.outbox import accept, names, rows
 from aria_tui.outbox.faults import explain
@@ -47,11 +47,7 @@ async def write(engine: Engine, row: NewRow, payload: dict[str, Any], *, offline
         except asyncio.CancelledError:
             engine.wrote()
             raise
-    try:
-        return await outcome(engine, accepted.number, entity)
-    except QueueUnavailable as error:
-        engine.wrote()
-        return queued(accepted.number, entity, _hindrance(error))
+    return await _told(engine, accepted.number, entity)
 
 
 async def _insert_edit(engine: Engine, row: NewRow, payload: dict[str, Any]) -> tuple[NewRow, Accepted]:
@@ -77,6 +73,17 @@ async def _insert_edit(engine: Engine, row: NewRow, payload: dict[str, Any]) -> 
         return based, await insert_row(connection, based, engine.store.limit, engine.store.path)
 
     return await engine.store.write(job)
+
+
+async def _told(engine: Engine, number: int, entity: str) -> WriteResult:
+    """What became of a row. It is committed: where that can't be read, it is queued as far as anybody knows."""
+    try:
+        return await outcome(engine, number, entity)
+    except QueueUnavailable as error:
+        engine.wrote()
+        return queued(number, entity, _hindrance(error))
+    except NotFound:  # another program deleted it
+        return _result("rejected", "local", number, entity, f"discarded (#{number}) before it was sent")
 
 
 async def outcome(engine: Engine, number: int, entity: str) -> WriteResult:
@@ -151,7 +158,7 @@ async def resolve(engine: Engine, number: int, choice: str | Mapping[str, str]) 
     except (AriaError, OSError) as error:
         engine.wrote()
         return queued(resolved.number, entity, _hindrance(error))
-    return await outcome(engine, resolved.number, entity)
+    return await _told(engine, resolved.number, entity)
 
 
 def _hindrance(error: AriaError | OSError) -> str:

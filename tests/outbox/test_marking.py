@@ -12,6 +12,7 @@ import aiosqlite
 import pytest
 
 from aria_tui.outbox import rows, settle, state
+from aria_tui.outbox.handing import Work
 from aria_tui.outbox.inserting import NewRow
 from aria_tui.outbox.rows import Row
 from aria_tui.outbox.store import Store
@@ -19,7 +20,14 @@ from tests.outbox.bench import rows as stored
 
 NOW = "2026-11-30T08:00:00.000Z"
 MARKED = "SELECT id, op_id, tries, sent_at, why FROM queue WHERE synced_at IS NULL ORDER BY id"
-NEW_STRANGER = "INSERT OR REPLACE INTO queue (id, operation, payload) VALUES (3, 'capture_insight', '{}')"
+REPLACED = "INSERT OR REPLACE INTO queue (id, operation, payload) VALUES ({}, 'capture_insight', '{{}}')"
+ADOPTED = (
+    "UPDATE queue SET op_id = 'new', entity = 'insight:new', origin = 'other', target = 'addr:x' WHERE op_id IS NULL"
+)
+RESTORED = (
+    "CREATE TEMP TABLE kept AS SELECT * FROM queue WHERE id = 3", "UPDATE kept SET op_id = 'other'",
+    "DELETE FROM queue WHERE id = 3", "INSERT INTO queue SELECT * FROM kept",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -74,7 +82,10 @@ async def mark(file: Path, statements: tuple[str, ...], *, counted: bool) -> tup
         (("UPDATE queue SET synced_at = 'now' WHERE id = 2",), [1, 3, 4, 5, 6], []),
         (("UPDATE queue SET synced_at = 'now', outcome = 'discarded' WHERE id IN (1, 2)",), [3, 4, 5, 6], []),
         (("DELETE FROM queue",), [], []),
-        ((NEW_STRANGER,), [1, 2, 4, 5, 6], [3]),
+        ((REPLACED.format(3),), [1, 2, 4, 5, 6], [3]),
+        ((REPLACED.format(2),), [1, 3, 5], [2]),
+        ((REPLACED.format(3), ADOPTED), [1, 2, 4, 5, 6], [3]),
+        (RESTORED, [1, 2, 4, 5, 6], [3]),
         (("DELETE FROM state WHERE name = 'edits'",), [1, 2, 3, 4, 5, 6], []),
         (("UPDATE queue SET op_id = 'other' WHERE id = 2", "DELETE FROM queue WHERE id = 3"), [1, 5], [2]),
     ],
@@ -96,8 +107,23 @@ async def test_where_nobody_changed_anything_no_row_is_read_again(file: Path, mo
         raise AssertionError("the rows were compared one by one")
 
     monkeypatch.setattr(settle, "_as_read", read)
+    count = stored(file, "SELECT value FROM state WHERE name = 'edits'")
     assert (await mark(file, (), counted=True))[0] == [1, 2, 3, 4, 5, 6]
-    assert stored(file, "SELECT value FROM state WHERE name = 'edits'") == [("0",)], "marking is no change"
+    assert count == stored(file, "SELECT value FROM state WHERE name = 'edits'"), "marking is no change"
+
+
+async def test_the_count_of_a_file_is_never_that_of_the_one_in_whose_place_it_stands(file: Path) -> None:
+    store = Store(file)
+    before = await state.get(store, "edits", int)
+    page = stored(file, "SELECT rootpage FROM sqlite_master WHERE name = 'idx_queue_entity'")[0][0]
+    with file.open("r+b") as raw:
+        raw.seek((page - 1) * 4096)
+        raw.write(bytes(4096))
+    await store._wait_for(Work(None, damage="an index is gone"))
+    after = await state.get(store, "edits", int)
+    await store.close()
+    assert before is not None and after is not None and abs(before - after) > 1000
+    assert stored(file, "SELECT count(*) FROM queue") == [(6,)]
 
 
 async def test_a_file_of_the_first_schema_has_no_count_and_is_compared(file: Path) -> None:

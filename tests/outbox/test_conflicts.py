@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from aria_tui.config import Config, SyncConfig
-from aria_tui.errors import HubUnavailable, UsageError
+from aria_tui.errors import HubUnavailable, QueueUnavailable, UsageError
+from aria_tui.outbox import writing
+from aria_tui.outbox.store import Store
 from tests.outbox.bench import Bench, Home
 
 
@@ -96,6 +98,23 @@ async def test_mine(bench: Bench) -> None:
     await bench.run(mine.assistant.queue_retry(lost.id))
     await mine.sync()
     await hub_has(bench, task, title="theirs")  # the loser was brought back
+
+
+async def test_what_was_settled_is_no_error_where_the_file_can_t_be_read_afterwards(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, _, task, number = await clash(bench)
+    read = Store.read
+
+    async def away(store: Store, sql: str, parameters: Any = ()) -> Any:
+        if sql == writing._END:
+            raise QueueUnavailable("queue.db", "another program holds the queue's lock")
+        return await read(store, sql, parameters)
+
+    monkeypatch.setattr(Store, "read", away)
+    result = await bench.run(mine.assistant.resolve_conflict(number, "mine"))
+    assert (result.status, result.queue_id) == ("queued", number)
+    await hub_has(bench, task, title="mine")
 
 
 async def test_theirs(bench: Bench) -> None:

@@ -24,6 +24,7 @@ from aria_tui.outbox.faults import explain
 from aria_tui.outbox.handing import Insert
 from aria_tui.outbox.inserting import Accepted, NewRow
 from aria_tui.outbox.store import Store
+from aria_tui.outbox.syncer import Syncer
 from tests.outbox.bench import rows
 from tests.outbox.files import digests, locked, old_file
 
@@ -294,6 +295,21 @@ async def test_a_committed_save_is_never_called_not_saved(start: Open, monkeypat
         result = await assistant.capture_insight("x")
     assert (result.status, result.queue_id) == ("queued", 1) and "lock" in result.message
     assert (await assistant.queue_status()).pending_total == 1
+
+
+async def test_a_save_that_another_program_deletes_at_once_is_told(
+    start: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assistant = await start()
+
+    async def deleted(_: Syncer, number: int, __: float) -> None:
+        with sqlite3.connect(tmp_path / "home" / "queue.db") as other:
+            other.execute("DELETE FROM queue WHERE id = ?", (number,))
+        other.close()
+
+    monkeypatch.setattr(Syncer, "send_now", deleted)
+    result = await assistant.capture_insight("x")
+    assert (result.status, result.message) == ("rejected", "discarded (#1) before it was sent")
 
 
 async def test_a_full_disk_is_said_and_the_same_save_works_later(start: Open, tmp_path: Path) -> None:

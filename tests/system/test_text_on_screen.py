@@ -225,7 +225,7 @@ def through_all(screen: Tmux, look: Callable[[], None], text: str, typed: str, o
     keys(screen, "Escape")
     screen.wait_gone("Edit task")
     go("3", sees=("7 days",))
-    go("4", "]", sees=("[Dead", text))
+    go("4", "]", sees=("[Dead", "new task"))  # the row itself: there is nothing to open before
     go("Enter", sees=("Queue row #", "rejected: ", text))
     keys(screen, "Escape")
     screen.wait_for("[Dead")
@@ -235,7 +235,7 @@ def through_all(screen: Tmux, look: Callable[[], None], text: str, typed: str, o
     go("e", sees=("Edit #",))
     keys(screen, "Escape")
     screen.wait_gone("Edit #")
-    go("]", sees=("[Conflicts 1]",))
+    go("]", sees=("[Conflicts 1]", "edit task"))
     go("Enter", sees=("Conflict #", "mine"))
     keys(screen, "Escape")
     screen.wait_for("[Conflicts 1]")

@@ -219,7 +219,7 @@ class Engine:
 
         await self.store.open()
         with contextlib.suppress(NotSaved):
-            await self.adopt_strangers(patience_s=0)
+            await self.adopt_strangers(brief=True)
         target = await self.target()
         gate = await self._gate(target)
         return Views(self.store, self.clock, target=target, gate=gate)
@@ -236,11 +236,10 @@ class Engine:
             )
         return await gates.load(self.store, target)
 
-    async def adopt_strangers(self, *, patience_s: float | None = None) -> None:
+    async def adopt_strangers(self, *, brief: bool = False) -> None:
         """A stranger's row belongs to the Hub of config.toml, else to the configured one (queue.md, "Strangers")."""
-        if not await self.store.read("SELECT 1 FROM queue WHERE op_id IS NULL AND synced_at IS NULL LIMIT 1"):
-            return
-        await rows.adopt_strangers(self.store, await self.strangers_target(), patience_s=patience_s)
+        if await rows.strangers_wait(self.store):
+            await rows.adopt_strangers(self.store, await self.strangers_target(), brief=brief)
 
     async def strangers_target(self) -> str:
         try:

@@ -23,8 +23,8 @@ class Patience:
 
     __slots__ = ("until",)
 
-    def __init__(self, seconds: float | None = None) -> None:
-        self.until = time.monotonic() + (connecting.PATIENCE if seconds is None else seconds)
+    def __init__(self, *, brief: bool = False) -> None:
+        self.until = time.monotonic() + (0.0 if brief else connecting.PATIENCE)
 
     @property
     def left(self) -> float:
@@ -60,13 +60,11 @@ class Insert(Patience):
 
 class Work(Patience):
     """A job for the writer. None: only see to it that the file is open; ``damage``: why it has to be put aside;
-    ``hurried``: it doesn't wait for a lock that was just waited for in vain; ``patience_s``: nor for any longer."""
+    ``hurried``: it doesn't wait for a lock that was just waited for in vain; ``brief``: nor for any."""
 
-    def __init__(
-        self, job: Job[Any] | None, damage: str = "", *, hurried: bool = False, patience_s: float | None = None
-    ) -> None:
-        super().__init__(patience_s)
-        self.job, self.damage, self.hurried, self.brief = job, damage, hurried, patience_s is not None
+    def __init__(self, job: Job[Any] | None, damage: str = "", *, hurried: bool = False, brief: bool = False) -> None:
+        super().__init__(brief=brief)
+        self.job, self.damage, self.hurried, self.brief = job, damage, hurried, brief
         self.done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
 

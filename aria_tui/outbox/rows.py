@@ -85,12 +85,17 @@ async def of_entity(connection: aiosqlite.Connection, entity: str) -> list[Row]:
     return [Row(*row) for row in await connection.execute_fetchall(sql, (entity,))]
 
 
-async def adopt_strangers(store: Store, target: str, *, patience_s: float | None = None) -> int:
+async def strangers_wait(store: Store) -> bool:
+    """Whether there are rows of strangers' that nobody has looked at yet."""
+    return bool(await store.read("SELECT 1 FROM queue WHERE op_id IS NULL AND synced_at IS NULL LIMIT 1"))
+
+
+async def adopt_strangers(store: Store, target: str, *, brief: bool = False) -> int:
     """Gives each stranger's row its operation id, entity and target, committed, and says how many there were.
 
-    ``patience_s``: for how long another program's lock is waited for. Raises NotSaved.
+    ``brief``: another program's lock is not waited for. Raises NotSaved.
     """
-    if not await store.read("SELECT 1 FROM queue WHERE op_id IS NULL AND synced_at IS NULL LIMIT 1"):
+    if not await strangers_wait(store):
         return 0
 
     async def job(connection: aiosqlite.Connection) -> int:
@@ -109,7 +114,7 @@ async def adopt_strangers(store: Store, target: str, *, patience_s: float | None
         )
         return len(changes)
 
-    return await store.write(job, patience_s=patience_s)
+    return await store.write(job, brief=brief)
 
 
 def _stranger_entity(operation: str, payload: str, op_id: str) -> str:

@@ -111,15 +111,15 @@ class Store:
                 await finish(item.over)
             raise
 
-    async def write(self, job: Job[T], *, hurried: bool = False, patience_s: float | None = None) -> T:
+    async def write(self, job: Job[T], *, hurried: bool = False, brief: bool = False) -> T:
         """Runs a job in one transaction of its own, whole or not at all; a cancellation waits for its end.
 
         The job may run twice (in a file that takes the place of a damaged one), so it keeps nothing of its own.
-        ``hurried``: it doesn't wait once more for a lock that was just waited for in vain; ``patience_s``: nor for any
-        longer than that, for it can be done another time.
+        ``hurried``: it doesn't wait once more for a lock that was just waited for in vain; ``brief``: nor for any, for
+        it can be done another time.
         Raises NotSaved, QueueUnavailable.
         """
-        result: T = await self._wait_for(Work(job, hurried=hurried, patience_s=patience_s))
+        result: T = await self._wait_for(Work(job, hurried=hurried, brief=brief))
         return result
 
     async def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:

@@ -50,6 +50,15 @@ async def start(tmp_path: Path) -> AsyncIterator[Open]:
         await assistant.close()
 
 
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    """An open queue at ``tmp_path / "queue.db"``."""
+    made = Store(tmp_path / "queue.db")
+    await made.open()
+    yield made
+    await made.close()
+
+
 async def test_folder_and_file_are_the_user_s_alone(start: Open, tmp_path: Path) -> None:
     await (await start()).capture_insight("x", offline=True)
     assert (tmp_path / "home").stat().st_mode & 0o777 == 0o700
@@ -223,14 +232,11 @@ async def test_a_lock_held_for_ever_is_not_saved_within_ten_seconds_start_includ
     assert found == [("first",), ("third",)]
 
 
-@pytest.mark.case("S02")
 async def test_what_stands_behind_a_job_that_waits_for_a_lock_is_answered_in_time_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patience = 2.0
     monkeypatch.setattr(connecting, "PATIENCE", patience)
-    store = Store(tmp_path / "queue.db")
-    await store.open()
     begin = time.monotonic()
     with locked(tmp_path / "queue.db"):
         job = asyncio.create_task(state.put(store, "x", 1))
@@ -240,15 +246,12 @@ async def test_what_stands_behind_a_job_that_waits_for_a_lock_is_answered_in_tim
         assert [type(one) for one in done] == [NotSaved, NotSaved]
         assert time.monotonic() - begin < 1.75 * patience
     assert (await store.insert(NEW)).number == 1
-    await store.close()
 
 
 async def test_saves_that_share_a_commit_wait_no_longer_than_the_first_may_and_a_later_one_has_its_own_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connecting, "PATIENCE", 2.0)
-    store = Store(tmp_path / "queue.db")
-    await store.open()
     with locked(tmp_path / "queue.db", seconds=2.75):
         job = asyncio.create_task(state.put(store, "x", 1))
         await asyncio.sleep(0.1)
@@ -257,15 +260,12 @@ async def test_saves_that_share_a_commit_wait_no_longer_than_the_first_may_and_a
         late = asyncio.create_task(store.insert(msgspec.structs.replace(NEW, op_id="k2", entity="insight:k2")))
         done = await asyncio.gather(job, first, late, return_exceptions=True)
     assert [type(one) for one in done] == [NotSaved, NotSaved, Accepted]
-    await store.close()
 
 
 async def test_a_job_that_took_all_its_time_waits_for_readers_at_its_commit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connecting, "PATIENCE", 0.1)
-    store = Store(tmp_path / "queue.db")
-    await store.open()
     other = sqlite3.connect(tmp_path / "queue.db", isolation_level=None)
 
     async def job(connection: aiosqlite.Connection) -> None:
@@ -277,7 +277,6 @@ async def test_a_job_that_took_all_its_time_waits_for_readers_at_its_commit(
 
     await store.write(job)
     assert await store.read("SELECT value FROM state WHERE name = 'x'") == [("1",)]
-    await store.close()
 
 
 async def test_a_committed_save_is_never_called_not_saved(start: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,6 +311,7 @@ async def test_a_save_that_another_program_deletes_at_once_is_told(
     assert (result.status, result.message) == ("rejected", "discarded (#1) before it was sent")
 
 
+@pytest.mark.case("S02")
 async def test_a_full_disk_is_said_and_the_same_save_works_later(start: Open, tmp_path: Path) -> None:
     assistant = await start()
     await assistant.capture_insight("first", offline=True)

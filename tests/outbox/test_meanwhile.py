@@ -14,6 +14,7 @@ import pytest
 from aria_tui.errors import NotSaved
 from aria_tui.hub.server import service
 from aria_tui.outbox import connecting
+from aria_tui.outbox.rows import Row
 from tests.outbox.bench import Bench, Home
 from tests.outbox.files import locked
 
@@ -202,11 +203,11 @@ async def test_a_drain_that_can_t_write_says_that_it_is_over(
         await home.assistant.capture_insight(f"{number}", offline=True)
     begin, times = Books.begin, 0
 
-    async def full(self: Books, part: list[object], edits: int | None) -> object:
+    async def full(self: Books, part: list[Row], edits: int | None) -> list[Row]:
         nonlocal times
         times += 1
         if times != 2:
-            return await begin(self, part, edits)  # type: ignore[arg-type]
+            return await begin(self, part, edits)
         self._take_owed()
         raise NotSaved("disk full", path="queue.db")
 
